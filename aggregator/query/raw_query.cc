@@ -1,16 +1,20 @@
 #include "aggregator/query/raw_query.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "aggregator/query/expression.h"
 #include "aggregator/query/path_check.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/query/series_reader.h"
 #include "aggregator/query/silent_machines.h"
+#include "base/coding.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -20,7 +24,9 @@ namespace {
 class SampleCollector : public SeriesSink {
  public:
   SampleCollector(const WindowGrid& range, QueryMeter* meter)
-      : range_(range), meter_(*meter) {}
+      : start_(perflib::PerfTime100NSecFromTime(range.start)),
+        end_(perflib::PerfTime100NSecFromTime(range.end)),
+        meter_(*meter) {}
 
   absl::Status Work(size_t steps) override { return meter_.Work(steps); }
 
@@ -28,13 +34,19 @@ class SampleCollector : public SeriesSink {
 
   absl::Status Add(size_t series, const SeriesRun& run) override {
     RETURN_IF_ERROR(meter_.Read(run.ticks()));
+    size_t count = 0;
     for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
-      const absl::Time time = perflib::TimeOf(run.clocks(tick));
-      if (time <= range_.start || time > range_.end) continue;
-      samples_[series].push_back(run.Sample(tick));
-      ++held_;
+      count += IsInRange(run, tick) ? 1 : 0;
     }
-    return meter_.CheckHeld(held_);
+    held_ += count;
+    RETURN_IF_ERROR(meter_.CheckHeld(held_));
+    std::vector<RawSample>& samples = samples_[series];
+    // Otherwise, the vector grows by itself.
+    if (count > samples.size()) samples.reserve(samples.size() + count);
+    for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
+      if (IsInRange(run, tick)) samples.push_back(run.Sample(tick));
+    }
+    return absl::OkStatus();
   }
 
   std::vector<RawSample> Take(size_t series) {
@@ -42,11 +54,63 @@ class SampleCollector : public SeriesSink {
   }
 
  private:
-  const WindowGrid range_;
+  bool IsInRange(const SeriesRun& run, uint32_t tick) const {
+    const int64_t time = run.clocks(tick).perf_time_100nsec;
+    return time > start_ && time <= end_;
+  }
+
+  // Like PerfTime100NSec.
+  const int64_t start_;
+  const int64_t end_;
   QueryMeter& meter_;
   std::vector<std::vector<RawSample>> samples_;  // by series
   size_t held_ = 0;
 };
+
+// Encodes the fields of a message that are varints.
+class VarintFields {
+ public:
+  // Like proto3's fields without presence, which are absent if 0.
+  void PutUnlessZero(int field, uint64_t number) {
+    if (number != 0) Put(field, number);
+  }
+  void Put(int field, uint64_t number) {
+    *end_++ = static_cast<char>(field << 3);
+    for (; number >= 0x80; number >>= 7) {
+      *end_++ = static_cast<char>(number | 0x80);
+    }
+    *end_++ = static_cast<char>(number);
+  }
+
+  absl::string_view bytes() const {
+    return {bytes_.data(), static_cast<size_t>(end_ - bytes_.data())};
+  }
+
+ private:
+  // At most a byte for the number of the field, and ten for its value.
+  std::array<char, 11 * v1::RawSample::kLifeFieldNumber> bytes_;
+  char* end_ = bytes_.data();
+};
+
+void Encode(const RawSample& sample, VarintFields* fields) {
+  const auto put_signed = [&](int field, int64_t number) {
+    fields->PutUnlessZero(field, ZigZag(static_cast<uint64_t>(number)));
+  };
+  const auto put = [&](int field, const RawValue& value) {
+    if (value.has_value()) fields->Put(field, value.value);
+  };
+  using Proto = v1::RawSample;
+  put_signed(Proto::kPerfTimeStampFieldNumber, sample.clocks.perf_time_stamp);
+  put_signed(Proto::kPerfTime100NsecFieldNumber,
+             sample.clocks.perf_time_100nsec);
+  put_signed(Proto::kPerfFreqFieldNumber, sample.clocks.perf_freq);
+  put(Proto::kValueFieldNumber, sample.value);
+  fields->PutUnlessZero(Proto::kValueSizeFieldNumber, sample.value.size);
+  put(Proto::kDenominatorFieldNumber, sample.denominator);
+  put(Proto::kFrequencyFieldNumber, sample.frequency);
+  put(Proto::kMultiFieldNumber, sample.multi);
+  fields->PutUnlessZero(Proto::kLifeFieldNumber, sample.life);
+}
 
 }  // namespace
 
@@ -120,6 +184,24 @@ v1::RawSample ToProto(const RawSample& sample) {
   if (sample.multi.has_value()) proto.set_multi(sample.multi.value);
   proto.set_life(sample.life);
   return proto;
+}
+
+std::string EncodeSamples(uint32_t series,
+                          absl::Span<const RawSample> samples) {
+  constexpr size_t kTypicalSize = 48;
+  constexpr char kTagOfSample = v1::RawSamples::kSamplesFieldNumber << 3 | 2;
+  std::string encoded;
+  encoded.reserve(16 + samples.size() * kTypicalSize);
+  VarintFields head;
+  head.PutUnlessZero(v1::RawSamples::kSeriesFieldNumber, series);
+  absl::StrAppend(&encoded, head.bytes());
+  for (const RawSample& sample : samples) {
+    VarintFields fields;
+    Encode(sample, &fields);
+    encoded.push_back(kTagOfSample);
+    PutBytes(fields.bytes(), &encoded);
+  }
+  return encoded;
 }
 
 }  // namespace fleetperf::aggregator

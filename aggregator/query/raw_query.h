@@ -3,10 +3,13 @@
 #ifndef FLEETPERF_AGGREGATOR_QUERY_RAW_QUERY_H_
 #define FLEETPERF_AGGREGATOR_QUERY_RAW_QUERY_H_
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "aggregator/formula/formula.h"
 #include "aggregator/query/query_context.h"
 #include "aggregator/query/range_query.h"
@@ -28,6 +31,10 @@ absl::Status RunRawQuery(const RangeRequest& request,
                          const QueryContext& context, RawSink sink);
 
 v1::RawSample ToProto(const RawSample& sample);
+
+// Returns an encoded v1::RawSamples. A message for each sample would take five
+// times as long.
+std::string EncodeSamples(uint32_t series, absl::Span<const RawSample> samples);
 
 }  // namespace fleetperf::aggregator
 

@@ -1,5 +1,7 @@
 #include "aggregator/services/query_service.h"
 
+#include <google/protobuf/message.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <grpcpp/server_context.h>
 
 #include <algorithm>
@@ -276,12 +278,12 @@ class QueryService : public v1::QueryService::Service {
       const auto part =
           rest.subspan(0, std::min(rest.size(), kMaxPointsPerMessage));
       rest.remove_prefix(part.size());
-      v1::RawSamples* samples = response.mutable_samples();
-      samples->Clear();
-      samples->set_series(id);
-      for (const RawSample& sample : part) {
-        *samples->add_samples() = aggregator::ToProto(sample);
-      }
+      response.Clear();
+      // Is written as it is: the encoding of the field `samples`.
+      *response.GetReflection()
+           ->MutableUnknownFields(&response)
+           ->AddLengthDelimited(v1::QueryRawResponse::kSamplesFieldNumber) =
+          EncodeSamples(id, part);
       RETURN_IF_ERROR(call->Write(response, writer));
     }
     return absl::OkStatus();

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "aggregator/query/raw_query.h"
 #include "tests/support/raw_samples.h"
 
 namespace fleetperf::aggregator {
@@ -58,6 +59,33 @@ TEST(Points, ReportCoverageAndBreaks) {
   EXPECT_THAT(points.statuses(), IsEmpty());  // not a gap
   EXPECT_THAT(points.causes(), ElementsAre(v1::GAP_CAUSE_RESET));
   EXPECT_THAT(points.coverage(), ElementsAre(0.5));
+}
+
+TEST(RawSamples, AreEncodedLikeTheirMessages) {
+  constexpr int64_t kExtremes[] = {0, 1, -1, 127, 128, INT64_MAX, INT64_MIN};
+  std::vector<RawSample> samples;
+  for (const int64_t number : kExtremes) {
+    const auto bits = static_cast<uint64_t>(number);
+    const RawValue eight = {.value = bits, .size = 8};
+    const RawValue four = {.value = bits & UINT32_MAX, .size = 4};
+    const perflib::Clocks clocks = {number, number, number};
+    samples.push_back({.clocks = clocks, .life = bits});  // without a value
+    samples.push_back({.clocks = clocks, .life = 1, .value = eight});
+    samples.push_back({.clocks = clocks,
+                       .life = bits,
+                       .value = four,
+                       .denominator = eight,
+                       .frequency = eight,
+                       .multi = four});
+  }
+  for (const uint32_t series : {0u, 1u, UINT32_MAX}) {
+    v1::RawSamples expected;
+    expected.set_series(series);
+    for (const RawSample& sample : samples) {
+      *expected.add_samples() = ToProto(sample);
+    }
+    EXPECT_EQ(EncodeSamples(series, samples), expected.SerializeAsString());
+  }
 }
 
 }  // namespace
