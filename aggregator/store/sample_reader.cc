@@ -1,10 +1,9 @@
-#include "aggregator/store/sample_reader.h"
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/store/sample_reader.h"
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/loss_table.h"
 #include "base/logging.h"
@@ -126,9 +125,9 @@ RecentBatch::Selection SelectionOf(const Store::ReadRequest& request) {
 
 absl::Status SampleReader::Read(const Store::ReadRequest& request,
                                 OnFrame on_frame, OnLoss on_loss) {
-  Recent recent{
-      .found = parts_.recent->Find(request.machine, request.from, request.to),
-      .selector = RecentBatch::Selector(SelectionOf(request))};
+  Recent recent{.found = parts_.recent->FindIfComplete(
+                    request.machine, request.from, request.to),
+                .selector = RecentBatch::Selector(SelectionOf(request))};
   if (recent.found.complete_after < request.from) {
     return ReadRecent(request, &recent, on_frame, on_loss);
   }
@@ -143,8 +142,10 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
     segments =
         parts_.log->index().Find(request.machine, request.from, request.to);
     snapshot = parts_.database->TakeSnapshot();
-    recent.found =
-        parts_.recent->Find(request.machine, request.from, request.to);
+    if (!segments.empty()) {
+      recent.found =
+          parts_.recent->Find(request.machine, request.from, request.to);
+    }
   }
   const auto on_damage = [&](const absl::Status& damage) {
     LogDamage(request.machine, damage);

@@ -86,8 +86,24 @@ void RecentBatches::RemoveFirst() {
 
 RecentBatches::Found RecentBatches::Find(const std::string& machine,
                                          absl::Time from, absl::Time to) const {
-  Found found;
   absl::ReaderMutexLock lock(&mutex_);
+  Found found = FindEpochs(machine);
+  FindBatches(from, to, &found);
+  return found;
+}
+
+RecentBatches::Found RecentBatches::FindIfComplete(const std::string& machine,
+                                                   absl::Time from,
+                                                   absl::Time to) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  Found found = FindEpochs(machine);
+  if (found.complete_after < from) FindBatches(from, to, &found);
+  return found;
+}
+
+RecentBatches::Found RecentBatches::FindEpochs(
+    const std::string& machine) const {
+  Found found;
   const auto known = machines_.find(machine);
   if (known == machines_.end()) return found;
   for (const uint32_t number : known->second.epochs) {
@@ -98,18 +114,22 @@ RecentBatches::Found RecentBatches::Find(const std::string& machine,
   }
   std::sort(found.epochs.begin(), found.epochs.end(),
             [](const auto& a, const auto& b) { return a.number < b.number; });
-  for (const Found::OfEpoch& epoch : found.epochs) {
-    for (const auto& batch : epochs_.at(epoch.number).batches) {
-      const BatchTimes& times = batch->times();
-      found.oldest = std::min(found.oldest, times.oldest);
-      if (times.oldest <= to && times.newest >= from) {
-        found.batches.push_back(batch);
-      }
-    }
-  }
   found.complete_after =
       std::max(known->second.never_here, known->second.removed);
   return found;
+}
+
+void RecentBatches::FindBatches(absl::Time from, absl::Time to,
+                                Found* found) const {
+  for (const Found::OfEpoch& epoch : found->epochs) {
+    for (const auto& batch : epochs_.at(epoch.number).batches) {
+      const BatchTimes& times = batch->times();
+      found->oldest = std::min(found->oldest, times.oldest);
+      if (times.oldest <= to && times.newest >= from) {
+        found->batches.push_back(batch);
+      }
+    }
+  }
 }
 
 bool RecentBatches::Found::HasBatchOf(uint32_t epoch_number) const {

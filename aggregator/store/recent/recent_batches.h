@@ -68,6 +68,11 @@ class RecentBatches {
     uint64_t FirstSequence(uint32_t epoch_number) const;
   };
   Found Find(const std::string& machine, absl::Time from, absl::Time to) const;
+  // Same, but without batches and their oldest time unless everything in the
+  // range is in memory: listing batches costs more than a question of a few
+  // samples from a chunk.
+  Found FindIfComplete(const std::string& machine, absl::Time from,
+                       absl::Time to) const;
 
   // Sets the time of the newest sample or loss of a machine that was not in
   // memory when Find was called.
@@ -94,6 +99,10 @@ class RecentBatches {
   void AddMachineOf(uint32_t epoch_number, Epoch* epoch,
                     const std::string& machine)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Found FindEpochs(const std::string& machine) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void FindBatches(absl::Time from, absl::Time to, Found* found) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   absl::Time FirstReceived() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void RemoveFirst() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
