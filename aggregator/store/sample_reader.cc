@@ -1,9 +1,10 @@
+#include "aggregator/store/sample_reader.h"
+
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "aggregator/store/sample_reader.h"
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/loss_table.h"
 #include "base/logging.h"
@@ -103,6 +104,16 @@ absl::Status FindNewest(const Database& database, const Snapshot& snapshot,
   return absl::OkStatus();
 }
 
+void SortByOrder(std::vector<std::shared_ptr<const HeldChunk>>* chunks) {
+  std::stable_sort(chunks->begin(), chunks->end(),
+                   [](const auto& a, const auto& b) {
+                     const ChunkKey& one = a->stored().key;
+                     const ChunkKey& other = b->stored().key;
+                     return std::tie(one.epoch_number, one.order) <
+                            std::tie(other.epoch_number, other.order);
+                   });
+}
+
 // Reports the losses that count for the machine.
 void ReportLosses(const std::vector<Loss>& losses, const std::string& machine,
                   absl::FunctionRef<void(const Loss&)> on_loss) {
@@ -137,8 +148,14 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
   }
   std::unique_ptr<const Snapshot> snapshot;
   std::vector<LogSegment> segments;
+  std::vector<uint32_t> machines;
+  std::vector<std::optional<uint64_t>> versions;
   {
     absl::ReaderMutexLock lock(parts_.layout);
+    machines = parts_.numbers->FindMachine(request.machine);
+    for (const uint32_t machine : machines) {
+      versions.push_back(parts_.database->versions().Of(machine));
+    }
     segments =
         parts_.log->index().Find(request.machine, request.from, request.to);
     snapshot = parts_.database->TakeSnapshot();
@@ -147,32 +164,12 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
           parts_.recent->Find(request.machine, request.from, request.to);
     }
   }
-  const auto on_damage = [&](const absl::Status& damage) {
-    LogDamage(request.machine, damage);
-  };
-  std::vector<StoredChunk> chunks;
-  const auto machines = parts_.numbers->FindMachine(request.machine);
-  const auto entry = parts_.database->Iterate(Family::kChunks, snapshot.get());
-  for (const uint32_t machine : machines) {
-    for (const Resolution resolution : kResolutions) {
-      RETURN_IF_ERROR(ForEachChunk(
-          entry.get(), machine, resolution, HourOf(request.from),
-          HourOf(request.to),
-          [&](StoredChunk chunk) {
-            chunks.push_back(std::move(chunk));
-            return request.on_chunk ? request.on_chunk() : absl::OkStatus();
-          },
-          on_damage));
-    }
+  Chunks chunks;
+  for (size_t i = 0; i < machines.size(); ++i) {
+    RETURN_IF_ERROR(FindChunks(machines[i], versions[i], request, *snapshot,
+                               on_loss, &chunks));
   }
-  for (const uint32_t machine : machines) {
-    RETURN_IF_ERROR(ForEachLoss(entry.get(), machine, request.from, request.to,
-                                on_loss, on_damage));
-  }
-  std::sort(chunks.begin(), chunks.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.key.epoch_number, a.key.order) <
-           std::tie(b.key.epoch_number, b.key.order);
-  });
+  if (machines.size() > 1) SortByOrder(&chunks);
   if (request.on_epoch) {
     RETURN_IF_ERROR(ReportEpochs(request, segments, chunks, *snapshot));
   }
@@ -187,11 +184,12 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
     return absl::OkStatus();
   };
   Queries queries;
-  for (const StoredChunk& chunk : chunks) {
-    RETURN_IF_ERROR(read_segments_before(chunk.key.epoch_number));
+  for (auto& chunk : chunks) {
+    RETURN_IF_ERROR(read_segments_before(chunk->stored().key.epoch_number));
     if (request.on_chunk) RETURN_IF_ERROR(request.on_chunk());
     const absl::Status status =
-        ReadChunk(chunk, request, *snapshot, &queries, on_frame);
+        ReadChunk(*chunk, request, *snapshot, &queries, on_frame);
+    chunk.reset();  // with its decoded clocks, unless cached
     if (absl::IsDataLoss(status)) {
       LogDamage(request.machine, status);
     } else if (!status.ok()) {
@@ -201,17 +199,89 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
   return read_segments_before(UINT32_MAX);
 }
 
+absl::Status SampleReader::FindChunks(uint32_t machine,
+                                      std::optional<uint64_t> version,
+                                      const Store::ReadRequest& request,
+                                      const Snapshot& snapshot, OnLoss on_loss,
+                                      Chunks* chunks) {
+  const uint32_t first_hour = HourOf(request.from);
+  const uint32_t last_hour = HourOf(request.to);
+  const bool is_current =
+      version.has_value() && parts_.database->versions().Of(machine) == version;
+  std::shared_ptr<const MachineChunks> found;
+  if (is_current) {
+    found = cache_.Find(machine, first_hour, last_hour, *version);
+  }
+  const bool is_known = found != nullptr;
+  if (!is_known) {
+    bool is_damaged = false;
+    ASSIGN_OR_RETURN(auto listed, ListChunks(machine, first_hour, last_hour,
+                                             request, snapshot, &is_damaged));
+    // Damage is reported each time.
+    if (is_current && !is_damaged) {
+      listed->version = *version;
+      cache_.Put(machine, listed);
+    }
+    found = std::move(listed);
+  }
+  for (const auto& chunk : found->chunks) {
+    const ChunkKey& key = chunk->stored().key;
+    const uint32_t hours = HoursOfChunk(key.resolution);
+    if (key.hour < first_hour - first_hour % hours || key.hour > last_hour) {
+      continue;
+    }
+    // ListChunks has called it for the others.
+    if (is_known && request.on_chunk) RETURN_IF_ERROR(request.on_chunk());
+    chunks->push_back(chunk);
+  }
+  for (const Loss& loss : found->losses) {
+    if (loss.end >= request.from && loss.start <= request.to) on_loss(loss);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<MachineChunks>> SampleReader::ListChunks(
+    uint32_t machine, uint32_t first_hour, uint32_t last_hour,
+    const Store::ReadRequest& request, const Snapshot& snapshot,
+    bool* is_damaged) const {
+  const auto on_damage = [&](const absl::Status& damage) {
+    *is_damaged = true;
+    LogDamage(request.machine, damage);
+  };
+  auto listed = std::make_shared<MachineChunks>();
+  listed->first_hour = first_hour;
+  listed->last_hour = last_hour;
+  const auto entry = parts_.database->Iterate(Family::kChunks, &snapshot);
+  for (const Resolution resolution : kResolutions) {
+    RETURN_IF_ERROR(ForEachChunk(
+        entry.get(), machine, resolution, first_hour, last_hour,
+        [&](StoredChunk chunk) {
+          listed->chunks.push_back(
+              std::make_shared<const HeldChunk>(std::move(chunk)));
+          return request.on_chunk ? request.on_chunk() : absl::OkStatus();
+        },
+        on_damage));
+  }
+  const absl::Time from =
+      first_hour > 0 ? StartOfHour(first_hour) : absl::InfinitePast();
+  RETURN_IF_ERROR(ForEachLoss(
+      entry.get(), machine, from, absl::InfiniteFuture(),
+      [&](const Loss& loss) { listed->losses.push_back(loss); }, on_damage));
+  SortByOrder(&listed->chunks);
+  return listed;
+}
+
 absl::Status SampleReader::ReportEpochs(const Store::ReadRequest& request,
                                         const std::vector<LogSegment>& segments,
-                                        const std::vector<StoredChunk>& chunks,
+                                        const Chunks& chunks,
                                         const Snapshot& snapshot) const {
   std::map<uint32_t, uint64_t> last;  // sequence by epoch
   for (const LogSegment& segment : segments) {
     uint64_t& sequence = last[segment.epoch_number];
     sequence = std::max(sequence, segment.last_sequence);
   }
-  for (const StoredChunk& chunk : chunks) {
-    const uint32_t epoch_number = chunk.key.epoch_number;
+  for (const auto& chunk : chunks) {
+    const uint32_t epoch_number = chunk->stored().key.epoch_number;
     if (last.contains(epoch_number)) continue;
     ASSIGN_OR_RETURN(last[epoch_number], LastInChunks(epoch_number, snapshot));
   }
@@ -260,11 +330,12 @@ absl::StatusOr<std::shared_ptr<const CollectedQuery>> SampleReader::QueryOf(
   return (*queries)[shape] = std::move(query);
 }
 
-absl::Status SampleReader::ReadChunk(const StoredChunk& stored,
+absl::Status SampleReader::ReadChunk(const HeldChunk& held,
                                      const Store::ReadRequest& request,
                                      const Snapshot& snapshot, Queries* queries,
                                      OnFrame on_frame) {
-  ASSIGN_OR_RETURN(Chunk chunk, OpenChunk(*parts_.database, &snapshot, stored));
+  ASSIGN_OR_RETURN(auto head, held.Head());
+  Chunk chunk = OpenChunk(*parts_.database, &snapshot, held.stored(), head);
   if (chunk.ends() != nullptr && !IsInRange(*chunk.ends(), request)) {
     return absl::OkStatus();
   }

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "aggregator/store/chunk_cache.h"
 #include "aggregator/store/recent/recent_batches.h"
 #include "aggregator/store/store.h"
 #include "aggregator/store/tables/chunk_table.h"
@@ -25,6 +26,9 @@ namespace fleetperf::aggregator {
 // Thread-safe.
 class SampleReader {
  public:
+  // The limit of ChunkCache: an hour of some 600 machines, one tick a second.
+  static constexpr size_t kMaxCachedBytes = size_t{64} << 20;
+
   struct Parts {
     Database* database;
     Log* log;
@@ -33,7 +37,8 @@ class SampleReader {
     absl::Mutex* layout;  // see Compactor::Parts
   };
   // The objects that `parts` points to must outlive the reader.
-  explicit SampleReader(const Parts& parts) : parts_(parts) {}
+  explicit SampleReader(const Parts& parts)
+      : parts_(parts), cache_(kMaxCachedBytes) {}
 
   // See Store::Read.
   absl::Status Read(const Store::ReadRequest& request,
@@ -58,10 +63,26 @@ class SampleReader {
   using Queries =
       absl::flat_hash_map<uint32_t, std::shared_ptr<const CollectedQuery>>;
 
+  // Chunks by epoch and order.
+  using Chunks = std::vector<std::shared_ptr<const HeldChunk>>;
+
+  // Adds a machine's chunks that may have samples in the range, and reports its
+  // losses there. `version` is that of the machine before `snapshot` was taken.
+  absl::Status FindChunks(uint32_t machine, std::optional<uint64_t> version,
+                          const Store::ReadRequest& request,
+                          const Snapshot& snapshot, OnLoss on_loss,
+                          Chunks* chunks);
+  // Reads what the snapshot has of a machine in these hours. Sets `is_damaged`
+  // if a part of it cannot be read.
+  absl::StatusOr<std::shared_ptr<MachineChunks>> ListChunks(
+      uint32_t machine, uint32_t first_hour, uint32_t last_hour,
+      const Store::ReadRequest& request, const Snapshot& snapshot,
+      bool* is_damaged) const;
+
   // Calls `request.on_epoch` for each epoch to be read.
   absl::Status ReportEpochs(const Store::ReadRequest& request,
                             const std::vector<LogSegment>& segments,
-                            const std::vector<StoredChunk>& chunks,
+                            const Chunks& chunks,
                             const Snapshot& snapshot) const;
   // Returns the sequence of the last batch of an epoch whose samples are in
   // chunks. 0 if unknown.
@@ -72,7 +93,7 @@ class SampleReader {
   absl::StatusOr<std::shared_ptr<const CollectedQuery>> QueryOf(
       uint32_t shape, const Store::ReadRequest& request,
       Queries* queries) const;
-  absl::Status ReadChunk(const StoredChunk& stored,
+  absl::Status ReadChunk(const HeldChunk& held,
                          const Store::ReadRequest& request,
                          const Snapshot& snapshot, Queries* queries,
                          OnFrame on_frame);
@@ -96,6 +117,7 @@ class SampleReader {
   absl::Status FindElsewhere(const std::string& machine);
 
   const Parts parts_;
+  ChunkCache cache_;
 };
 
 }  // namespace fleetperf::aggregator

@@ -133,16 +133,21 @@ bool GetColumnIndex(absl::string_view* bytes, uint64_t runs, uint64_t values,
 
 }  // namespace
 
-absl::StatusOr<Chunk> Chunk::Open(absl::string_view head, uint32_t epoch_number,
-                                  ReadBody read_body) {
-  Chunk chunk;
-  chunk.epoch_number_ = epoch_number;
-  chunk.read_body_ = std::move(read_body);
-  if (!chunk.ParseHead(head)) return Damaged("invalid head");
-  return chunk;
+absl::StatusOr<std::shared_ptr<const ChunkHead>> ChunkHead::Parse(
+    absl::string_view head) {
+  std::shared_ptr<ChunkHead> parsed(new ChunkHead);
+  if (!parsed->ParseAll(head)) return Damaged("invalid head");
+  parsed->numbers_ = {};
+  return std::shared_ptr<const ChunkHead>(std::move(parsed));
 }
 
-bool Chunk::ParseHead(absl::string_view head) {
+absl::StatusOr<Chunk> Chunk::Open(absl::string_view head, uint32_t epoch_number,
+                                  ReadBody read_body) {
+  ASSIGN_OR_RETURN(auto parsed, ChunkHead::Parse(head));
+  return Chunk(std::move(parsed), epoch_number, std::move(read_body));
+}
+
+bool ChunkHead::ParseAll(absl::string_view head) {
   uint64_t sections = 0;
   if (!GetVarint(&head, &version_) || version_ == 0 ||
       version_ > kChunkVersion || !GetCount(&head, kMaxTicks, &ticks_) ||
@@ -173,7 +178,7 @@ bool Chunk::ParseHead(absl::string_view head) {
   return indexes_.size() == indexes_size_;
 }
 
-void Chunk::SetEnds(absl::string_view lists) {
+void ChunkHead::SetEnds(absl::string_view lists) {
   uint64_t time = 0;
   uint64_t stamp = 0;
   absl::string_view rest;
@@ -196,13 +201,31 @@ void Chunk::SetEnds(absl::string_view lists) {
           clocks(0, 0), clocks(clocks_fold_->length, clocks_fold_->last)});
 }
 
-absl::StatusOr<Chunk::Clocks> Chunk::ReadClocks() {
-  if (clocks_ != nullptr) return clocks_;
+size_t ChunkHead::size() const {
+  size_t size = sizeof *this + ticks_ * sizeof(perflib::Clocks);
+  for (const Section& section : sections_) {
+    size += sizeof section + section.failures.size() * sizeof(Frame::Failure) +
+            section.interval_times.size() * sizeof(int64_t) +
+            section.columns.size() * sizeof(Section::Column);
+  }
+  return size;
+}
+
+absl::StatusOr<ChunkHead::Clocks> ChunkHead::ReadClocks() const {
+  absl::MutexLock lock(&mutex_);
+  if (clocks_ == nullptr) {
+    ASSIGN_OR_RETURN(clocks_, DecodeClocks());
+  }
+  return clocks_;
+}
+
+absl::StatusOr<ChunkHead::Clocks> ChunkHead::DecodeClocks() const {
   auto clocks = std::make_shared<std::vector<perflib::Clocks>>(ticks_);
   absl::string_view lists = clock_lists_;
+  std::vector<uint64_t> numbers;
   const auto read = [&](const auto& set) {
-    if (!GetNumbers(&lists, ticks_, &numbers_)) return false;
-    for (size_t i = 0; i < ticks_; ++i) set((*clocks)[i], numbers_[i]);
+    if (!GetNumbers(&lists, ticks_, &numbers)) return false;
+    for (size_t i = 0; i < ticks_; ++i) set((*clocks)[i], numbers[i]);
     return true;
   };
   const auto set_time = [](perflib::Clocks& tick, uint64_t time) {
@@ -218,11 +241,10 @@ absl::StatusOr<Chunk::Clocks> Chunk::ReadClocks() {
   if (!read(set_time) || !read(set_stamp) || !read(set_freq)) {
     return Damaged("invalid clocks");
   }
-  clocks_ = std::move(clocks);
-  return clocks_;
+  return Clocks(std::move(clocks));
 }
 
-bool Chunk::GetIntervalTimes(absl::string_view* head, Section* section) {
+bool ChunkHead::GetIntervalTimes(absl::string_view* head, Section* section) {
   if (version_ == 1) return true;
   uint64_t count = 0;
   if (!GetCount(head, ticks_, &count) || (count != 0 && count != ticks_) ||
@@ -235,7 +257,7 @@ bool Chunk::GetIntervalTimes(absl::string_view* head, Section* section) {
       [](int64_t time) { return time >= 0 && time <= kMaxIntervalTime; });
 }
 
-bool Chunk::GetFailures(absl::string_view* head, Section* section) {
+bool ChunkHead::GetFailures(absl::string_view* head, Section* section) {
   uint64_t count = 0;
   if (!GetCount(head, ticks_, &count) || !GetNumbers(head, count, &numbers_) ||
       !Ascend(numbers_, ticks_)) {
@@ -252,7 +274,7 @@ bool Chunk::GetFailures(absl::string_view* head, Section* section) {
   return true;
 }
 
-bool Chunk::ParseSection(absl::string_view* head) {
+bool ChunkHead::ParseSection(absl::string_view* head) {
   Section section;
   uint64_t shape = 0;
   if (!GetCount(head, UINT32_MAX, &shape) || !GetFailures(head, &section) ||
@@ -267,7 +289,7 @@ bool Chunk::ParseSection(absl::string_view* head) {
   return true;
 }
 
-bool Chunk::GetColumns(absl::string_view* head, Section* section) {
+bool ChunkHead::GetColumns(absl::string_view* head, Section* section) {
   uint64_t count = 0;
   if (!GetCount(head, kMaxColumns, &count) ||
       !GetNumbers(head, count, &numbers_)) {
@@ -288,33 +310,34 @@ bool Chunk::GetColumns(absl::string_view* head, Section* section) {
                      });
 }
 
-bool Chunk::AppendIndex(Part* part) {
+bool ChunkHead::AppendIndex(Part* part) {
   uint64_t& size = version_ >= 4 ? indexes_size_ : values_size_;
   part->begin = size;
   return Sum({part->size}, kMaxBodySize, &size);
 }
 
-bool Chunk::AppendValues(Part* part) {
+bool ChunkHead::AppendValues(Part* part) {
   part->begin = values_size_;
   return Sum({part->size}, kMaxBodySize, &values_size_);
 }
 
 absl::StatusOr<absl::string_view> Chunk::ReadIndex(const Part& part) const {
-  if (indexes_.empty()) return read_body_(part.begin, part.size);
-  return indexes_.substr(part.begin, part.size);
+  const absl::string_view indexes = head_->indexes_;
+  if (indexes.empty()) return read_body_(part.begin, part.size);
+  return indexes.substr(part.begin, part.size);
 }
 
 absl::StatusOr<absl::string_view> Chunk::ReadValues(const Part& of,
                                                     uint64_t offset,
                                                     uint64_t size) const {
-  return read_body_(values_begin_ + of.begin + offset, size);
+  return read_body_(head_->values_begin_ + of.begin + offset, size);
 }
 
 absl::StatusOr<Frame> Chunk::Read(
     size_t number, std::shared_ptr<const CollectedQuery> query,
     const std::vector<bool>& columns, const TickRange& ticks,
     const std::function<bool(const Instance&)>& wants) {
-  const Section& section = sections_[number];
+  const Section& section = head_->sections_[number];
   Runs runs;
   ASSIGN_OR_RETURN(Frame frame,
                    BeginFrame(section, std::move(query), ticks, wants, &runs));
@@ -335,22 +358,22 @@ absl::StatusOr<std::optional<Frame>> Chunk::ReadFolded(
     size_t number, std::shared_ptr<const CollectedQuery> query,
     const std::vector<bool>& columns, bool includes_all_ticks,
     const std::function<bool(const Instance&)>& wants) {
-  const Section& section = sections_[number];
-  if (ends_ == nullptr || !section.failures.empty() || query->is_thinned() ||
-      !clocks_fold_->IsSoundAt(query->interval)) {
+  const Section& section = head_->sections_[number];
+  if (head_->ends_ == nullptr || !section.failures.empty() ||
+      query->is_thinned() || !head_->clocks_fold_->IsSoundAt(query->interval)) {
     return std::optional<Frame>();
   }
   Runs runs;
   ASSIGN_OR_RETURN(Frame frame,
                    BeginFrame(section, std::move(query), {}, wants, &runs));
   if (!includes_all_ticks && !runs.are_whole) return std::optional<Frame>();
-  frame.clocks = ends_;
-  frame.fold = Frame::Fold{.ticks = static_cast<uint32_t>(ticks_ - 1),
-                           .length = 100 * clocks_fold_->length,
-                           .longest = 100 * clocks_fold_->longest};
+  frame.clocks = head_->ends_;
+  frame.fold = Frame::Fold{.ticks = static_cast<uint32_t>(head_->ticks_ - 1),
+                           .length = 100 * head_->clocks_fold_->length,
+                           .longest = 100 * head_->clocks_fold_->longest};
   for (size_t i = 0; i < frame.runs.size(); ++i) {
     Frame::Run& run = frame.runs[i];
-    if (run.tick_count != ticks_) return std::optional<Frame>();
+    if (run.tick_count != head_->ticks_) return std::optional<Frame>();
     run.tick_count = 2;
     run.begin = static_cast<uint32_t>(2 * i);
   }
@@ -392,7 +415,7 @@ absl::Status Chunk::ReadRuns(const Section& section, const TickRange& ticks,
   std::vector<uint64_t> numbers;
   std::vector<uint64_t> first_ticks;
   std::vector<uint64_t> tick_counts;
-  if (!GetInstances(&rest, version_, &table) ||
+  if (!GetInstances(&rest, head_->version_, &table) ||
       !GetNumbers(&rest, section.run_count, &numbers) ||
       !GetNumbers(&rest, section.run_count, &first_ticks) ||
       !GetNumbers(&rest, section.run_count, &tick_counts) || !rest.empty()) {
@@ -415,10 +438,11 @@ absl::Status Chunk::ReadRuns(const Section& section, const TickRange& ticks,
   uint64_t wanted_values = 0;
   for (size_t i = 0; i < section.run_count; ++i) {
     if (numbers[i] >= instances.size() || tick_counts[i] == 0 ||
-        first_ticks[i] >= ticks_ || tick_counts[i] > ticks_ - first_ticks[i]) {
+        first_ticks[i] >= head_->ticks_ ||
+        tick_counts[i] > head_->ticks_ - first_ticks[i]) {
       return Damaged("invalid runs");
     }
-    runs->are_whole = runs->are_whole && tick_counts[i] == ticks_;
+    runs->are_whole = runs->are_whole && tick_counts[i] == head_->ticks_;
     runs->begins.push_back(runs->values);
     runs->values += tick_counts[i];
     if (runs->values > kMaxValues) return Damaged("too many values");
@@ -446,7 +470,7 @@ absl::Status Chunk::ReadColumn(const Section& section, size_t column,
   ColumnIndex index;
   if (!GetColumnIndex(&bytes, section.run_count, runs.values, part.values.size,
                       &index) ||
-      (version_ < 3 && !bytes.empty())) {
+      (head_->version_ < 3 && !bytes.empty())) {
     return Damaged("invalid column index");
   }
   const size_t first = runs.numbers.front();
@@ -506,7 +530,7 @@ absl::StatusOr<bool> Chunk::FoldColumn(const Section& section, size_t column,
   std::vector<RunToFold> folded;
   std::vector<size_t> place(section.run_count);  // in `folded`
   for (size_t run = 0; run < section.run_count; ++run) {
-    if (!HasRunFold(kind, index.SizeOf(run), version_)) continue;
+    if (!HasRunFold(kind, index.SizeOf(run), head_->version_)) continue;
     const bool is_last = run + 1 == section.run_count;
     const uint64_t end = is_last ? runs.values : runs.begins[run + 1];
     place[run] = folded.size();
@@ -526,13 +550,13 @@ absl::StatusOr<bool> Chunk::FoldColumn(const Section& section, size_t column,
     const uint64_t size = index.SizeOf(run);
     std::optional<RunFold> fold;
     if (size == 0) {
-      fold = FoldConstantRun(kind, first, ticks_ - 1);
-    } else if (HasRunFold(kind, size, version_)) {
+      fold = FoldConstantRun(kind, first, head_->ticks_ - 1);
+    } else if (HasRunFold(kind, size, head_->version_)) {
       fold = folds[place[run]];
     } else {
       ASSIGN_OR_RETURN(bytes,
                        ReadValues(part.values, index.BeginOf(run), size));
-      numbers_.resize(ticks_);
+      numbers_.resize(head_->ticks_);
       numbers_[0] = first;
       if (!DecodeChanges(bytes, absl::MakeSpan(numbers_))) {
         return Damaged("invalid values in a run");

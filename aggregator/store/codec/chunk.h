@@ -17,11 +17,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "aggregator/samples/frame.h"
 #include "aggregator/store/codec/fold.h"
 
@@ -39,22 +42,19 @@ inline constexpr uint64_t kMaxIndexesInHead = 16 << 10;
 // damaged.
 inline constexpr uint64_t kMaxBodySize = UINT32_MAX;
 
-// Reads a chunk. Thread-compatible.
-class Chunk {
+// The parsed head of a chunk. Thread-safe.
+class ChunkHead {
  public:
-  // Returns `size` bytes at `offset` of the chunk's body. They must be valid
-  // until the next call.
-  using ReadBody = std::function<absl::StatusOr<absl::string_view>(
-      uint64_t offset, uint64_t size)>;
   using Clocks = std::shared_ptr<const std::vector<perflib::Clocks>>;
 
-  // Opens a chunk, which `head` must outlive. All functions return DataLoss if
-  // the chunk is damaged, and pass on the errors of `read_body`.
-  static absl::StatusOr<Chunk> Open(absl::string_view head,
-                                    uint32_t epoch_number, ReadBody read_body);
+  // Parses a head, which must outlive the result. Returns DataLoss if the head
+  // is damaged.
+  static absl::StatusOr<std::shared_ptr<const ChunkHead>> Parse(
+      absl::string_view head);
 
-  // Returns the clocks of all ticks. Decodes them in the first call.
-  absl::StatusOr<Clocks> ReadClocks();
+  // Returns the clocks of all ticks. Decodes them in the first call. DataLoss
+  // if they are damaged.
+  absl::StatusOr<Clocks> ReadClocks() const;
   // Returns the first and the last clocks of a chunk whose ticks are in order.
   // Null if this is unknown without decoding the clocks.
   const Clocks& ends() const { return ends_; }
@@ -68,6 +68,86 @@ class Chunk {
   size_t sections() const { return sections_.size(); }
   // Returns the shape number of a section's query.
   uint32_t ShapeOf(size_t section) const { return sections_[section].shape; }
+
+  // The bytes in memory, about, with the decoded clocks and without the head.
+  size_t size() const;
+
+ private:
+  friend class Chunk;
+
+  // A part among the tables and indexes, or among the values. In versions
+  // before 4, both are one sequence.
+  struct Part {
+    uint64_t begin = 0;
+    uint64_t size = 0;
+  };
+  struct Section {
+    uint32_t shape = 0;
+    std::vector<Frame::Failure> failures;
+    std::vector<int64_t> interval_times;
+    uint64_t run_count = 0;
+    Part tables;
+    struct Column {
+      Part index;
+      Part values;
+    };
+    std::vector<Column> columns;
+  };
+
+  ChunkHead() = default;
+  bool ParseAll(absl::string_view head);
+  bool ParseSection(absl::string_view* head);
+  bool GetColumns(absl::string_view* head, Section* section);
+  // Moves a part to the end of those before it. Returns false if there are too
+  // many bytes.
+  bool AppendIndex(Part* part);
+  bool AppendValues(Part* part);
+  bool GetIntervalTimes(absl::string_view* head, Section* section);
+  bool GetFailures(absl::string_view* head, Section* section);
+  void SetEnds(absl::string_view lists);
+  absl::StatusOr<Clocks> DecodeClocks() const;
+
+  uint64_t version_ = 0;
+  uint64_t ticks_ = 0;
+  absl::string_view clock_lists_;  // encoded
+  std::optional<ClocksFold> clocks_fold_;
+  Clocks ends_;  // null: unknown
+  std::vector<Section> sections_;
+  absl::string_view indexes_;      // empty: in the body
+  uint64_t indexes_size_ = 0;      // since version 4
+  uint64_t values_size_ = 0;       // before version 4, with the indexes
+  uint64_t values_begin_ = 0;      // in the body
+  std::vector<uint64_t> numbers_;  // reused while parsing
+  mutable absl::Mutex mutex_;
+  mutable Clocks clocks_ ABSL_GUARDED_BY(mutex_);  // null: not decoded
+};
+
+// Reads a chunk. Thread-compatible.
+class Chunk {
+ public:
+  // Returns `size` bytes at `offset` of the chunk's body. They must be valid
+  // until the next call.
+  using ReadBody = std::function<absl::StatusOr<absl::string_view>(
+      uint64_t offset, uint64_t size)>;
+  using Clocks = ChunkHead::Clocks;
+
+  // All functions return DataLoss if the chunk is damaged, and pass on the
+  // errors of `read_body`.
+  Chunk(std::shared_ptr<const ChunkHead> head, uint32_t epoch_number,
+        ReadBody read_body)
+      : head_(std::move(head)),
+        epoch_number_(epoch_number),
+        read_body_(std::move(read_body)) {}
+  // Opens a chunk, which `head` must outlive.
+  static absl::StatusOr<Chunk> Open(absl::string_view head,
+                                    uint32_t epoch_number, ReadBody read_body);
+
+  // See ChunkHead.
+  absl::StatusOr<Clocks> ReadClocks() const { return head_->ReadClocks(); }
+  const Clocks& ends() const { return head_->ends(); }
+  int64_t second_time() const { return head_->second_time(); }
+  size_t sections() const { return head_->sections(); }
+  uint32_t ShapeOf(size_t section) const { return head_->ShapeOf(section); }
 
   struct TickRange {
     uint64_t first = 0;
@@ -94,24 +174,9 @@ class Chunk {
       const std::function<bool(const Instance&)>& wants);
 
  private:
-  // A part among the tables and indexes, or among the values. In versions
-  // before 4, both are one sequence.
-  struct Part {
-    uint64_t begin = 0;
-    uint64_t size = 0;
-  };
-  struct Section {
-    uint32_t shape = 0;
-    std::vector<Frame::Failure> failures;
-    std::vector<int64_t> interval_times;
-    uint64_t run_count = 0;
-    Part tables;
-    struct Column {
-      Part index;
-      Part values;
-    };
-    std::vector<Column> columns;
-  };
+  using Part = ChunkHead::Part;
+  using Section = ChunkHead::Section;
+
   // The selected runs.
   struct Runs {
     // Run numbers in the section.
@@ -122,17 +187,6 @@ class Chunk {
     bool are_whole = true;  // all runs of the section have all ticks
   };
 
-  Chunk() = default;
-  bool ParseHead(absl::string_view head);
-  bool ParseSection(absl::string_view* head);
-  bool GetColumns(absl::string_view* head, Section* section);
-  // Moves a part to the end of those before it. Returns false if there are too
-  // many bytes.
-  bool AppendIndex(Part* part);
-  bool AppendValues(Part* part);
-  bool GetIntervalTimes(absl::string_view* head, Section* section);
-  bool GetFailures(absl::string_view* head, Section* section);
-  void SetEnds(absl::string_view lists);
   absl::StatusOr<absl::string_view> ReadIndex(const Part& part) const;
   // Reads a part of these values.
   absl::StatusOr<absl::string_view> ReadValues(const Part& of, uint64_t offset,
@@ -152,19 +206,9 @@ class Chunk {
                                   const Runs& runs, const CollectedQuery& query,
                                   FrameColumn* to);
 
-  uint64_t version_ = 0;
+  std::shared_ptr<const ChunkHead> head_;
   uint32_t epoch_number_ = 0;
   ReadBody read_body_;
-  uint64_t ticks_ = 0;
-  absl::string_view clock_lists_;  // encoded
-  std::optional<ClocksFold> clocks_fold_;
-  Clocks ends_;    // null: unknown
-  Clocks clocks_;  // null: not decoded
-  std::vector<Section> sections_;
-  absl::string_view indexes_;      // empty: in the body
-  uint64_t indexes_size_ = 0;      // since version 4
-  uint64_t values_size_ = 0;       // before version 4, with the indexes
-  uint64_t values_begin_ = 0;      // in the body
   std::vector<uint64_t> numbers_;  // reused
 };
 

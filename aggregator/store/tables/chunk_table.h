@@ -24,6 +24,7 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -76,6 +77,10 @@ absl::Status ForEachChunk(
 absl::StatusOr<Chunk> OpenChunk(const Database& database,
                                 const Snapshot* snapshot,
                                 const StoredChunk& chunk);
+// Same for a chunk with a parsed head, which the chunk shares.
+Chunk OpenChunk(const Database& database, const Snapshot* snapshot,
+                const StoredChunk& chunk,
+                std::shared_ptr<const ChunkHead> head);
 
 // A chunk as listed in the index of received data.
 struct ReceivedChunk {

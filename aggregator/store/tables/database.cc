@@ -7,6 +7,7 @@
 #include <rocksdb/table.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <filesystem>
@@ -16,6 +17,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/tables/damaged_files.h"
+#include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/manifest.h"
 #include "aggregator/store/tables/room.h"
 #include "base/files.h"
@@ -200,16 +202,28 @@ PrefixIterator::PrefixIterator(rocksdb::DB* database,
 
 void Changes::Put(Family family, absl::string_view key,
                   absl::string_view value) {
+  NoteMachine(family, key);
   batch_.Put(database_.family(family), ToSlice(key), ToSlice(value));
 }
 
 void Changes::Delete(Family family, absl::string_view key) {
+  NoteMachine(family, key);
   batch_.Delete(database_.family(family), ToSlice(key));
 }
 
 void Changes::DeleteRange(Family family, absl::string_view first,
                           absl::string_view end) {
   batch_.DeleteRange(database_.family(family), ToSlice(first), ToSlice(end));
+}
+
+void Changes::NoteMachine(Family family, absl::string_view key) {
+  // The index by hour of receipt is not a machine's.
+  if (family != Family::kChunks || absl::StartsWith(key, "R")) return;
+  key.remove_prefix(std::min<size_t>(key.size(), 1));
+  uint32_t machine = 0;
+  if (GetBigEndian(&key, &machine)) {
+    machines_.insert(machine % MachineVersions::kVersions);
+  }
 }
 
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(
@@ -436,6 +450,7 @@ absl::Status Database::Write(Changes* changes, Durability durability) {
   }
   RETURN_IF_ERROR(CheckRoom(directory_, changes->batch_.GetDataSize(),
                             DiskUse::kMaintenance));
+  const MachineVersions::Change change(&changes->machines_, &versions_);
   rocksdb::WriteOptions options;
   options.sync = durability == Durability::kPowerCut;
   {

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "aggregator/store/tables/commit_mark.h"
+#include "aggregator/store/tables/machine_versions.h"
 #include "aggregator/store/tables/store_lock.h"
 #include "aggregator/store/tables/wal_check.h"
 
@@ -79,7 +81,8 @@ class Changes {
   void Put(Family family, absl::string_view key, absl::string_view value);
   void Delete(Family family, absl::string_view key);
   // Deletes the keys from `first` up to `end`, without reading them. Each such
-  // range costs all later reads of the family until it is compacted.
+  // range costs all later reads of the family until it is compacted. Not for
+  // Family::kChunks, whose machines would be unknown.
   void DeleteRange(Family family, absl::string_view first,
                    absl::string_view end);
 
@@ -88,8 +91,13 @@ class Changes {
 
  private:
   friend class Database;
+  // Notes the machine of a key of Family::kChunks.
+  void NoteMachine(Family family, absl::string_view key);
+
   const Database& database_;
   rocksdb::WriteBatch batch_;
+  // The machines whose chunks or losses change; see MachineVersions::Change.
+  std::set<uint32_t> machines_;
 };
 
 // A consistent view of the database at one moment. Thread-safe.
@@ -189,6 +197,7 @@ class Database {
   std::unique_ptr<const Snapshot> TakeSnapshot() {
     return std::make_unique<const Snapshot>(database_.get());
   }
+  const MachineVersions& versions() const { return versions_; }
   // A number that grows with every change.
   uint64_t LastChange() const { return database_->GetLatestSequenceNumber(); }
   // LastChange() of the oldest snapshot in use. UINT64_MAX if there is none.
@@ -242,6 +251,7 @@ class Database {
   std::unique_ptr<StoreLock> lock_;
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
+  MachineVersions versions_;
   // Exclusive while a write follows unlogged changes, shared by other writes.
   absl::Mutex log_mutex_;
   // Changes that are in no log, since the last write to one.

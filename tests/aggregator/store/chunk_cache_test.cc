@@ -1,0 +1,173 @@
+// Reads that take the heads of chunks from memory return what the database has.
+
+#include "aggregator/store/chunk_cache.h"
+
+#include <atomic>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator/store/tables/machine_versions.h"
+#include "tests/support/one_disk_agent.h"
+#include "tests/support/raw_samples.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/test_store.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using ::testing::IsEmpty;
+using testing::kStart;
+using testing::OneDiskAgent;
+using testing::TestStore;
+
+std::shared_ptr<const MachineChunks> Chunks(size_t head_size,
+                                            uint64_t version = 1) {
+  auto chunks = std::make_shared<MachineChunks>();
+  chunks->first_hour = 10;
+  chunks->last_hour = 20;
+  chunks->version = version;
+  chunks->chunks.push_back(std::make_shared<const HeldChunk>(
+      StoredChunk{.head = std::string(head_size, 'x')}));
+  return chunks;
+}
+
+TEST(ChunkCache, FindsHoursOfTheSameVersion) {
+  ChunkCache cache(1 << 20);
+  const auto chunks = Chunks(100);
+  cache.Put(7, chunks);
+  EXPECT_EQ(cache.Find(7, 10, 20, 1), chunks);
+  EXPECT_EQ(cache.Find(7, 12, 13, 1), chunks);
+  EXPECT_EQ(cache.Find(7, 9, 20, 1), nullptr);
+  EXPECT_EQ(cache.Find(7, 10, 21, 1), nullptr);
+  EXPECT_EQ(cache.Find(8, 10, 20, 1), nullptr);
+  EXPECT_EQ(cache.Find(7, 10, 20, 2), nullptr);
+  EXPECT_EQ(cache.Find(7, 10, 20, 1), nullptr) << "that version has ended";
+}
+
+TEST(ChunkCache, ForgetsMachinesThatWereNotAskedForLongest) {
+  const size_t size = Chunks(1000)->size();
+  ChunkCache cache(10 * size);
+  for (uint32_t machine = 0; machine < 9; ++machine) {
+    cache.Put(machine, Chunks(1000));
+    EXPECT_NE(cache.Find(0, 10, 20, 1), nullptr);
+  }
+  cache.Put(9, Chunks(1000));
+  EXPECT_NE(cache.Find(0, 10, 20, 1), nullptr);
+  EXPECT_EQ(cache.Find(1, 10, 20, 1), nullptr);
+  cache.Put(10, Chunks(2000));
+  EXPECT_EQ(cache.Find(10, 10, 20, 1), nullptr) << "more than an eighth";
+}
+
+TEST(MachineVersions, ChangeWithTheData) {
+  MachineVersions versions;
+  const std::set<uint32_t> machines = {3};
+  const auto before = versions.Of(3);
+  ASSERT_TRUE(before.has_value());
+  {
+    const MachineVersions::Change change(&machines, &versions);
+    EXPECT_EQ(versions.Of(3), std::nullopt);
+    EXPECT_EQ(versions.Of(3 + MachineVersions::kVersions), std::nullopt);
+    EXPECT_TRUE(versions.Of(4).has_value());
+  }
+  ASSERT_TRUE(versions.Of(3).has_value());
+  EXPECT_NE(versions.Of(3), before);
+}
+
+class CachedReadsTest : public ::testing::Test {
+ protected:
+  // Reads twice, the second time from memory, and after a restart.
+  std::vector<std::string> Read(absl::Time from = absl::InfinitePast(),
+                                absl::Time to = absl::InfiniteFuture()) {
+    const std::vector<std::string> samples = store_.Read("web-1", from, to);
+    EXPECT_EQ(store_.Read("web-1", from, to), samples);
+    const std::vector<std::string> losses = store_.ReadLosses("web-1");
+    store_.Reopen();
+    EXPECT_EQ(store_.Read("web-1", from, to), samples);
+    EXPECT_EQ(store_.ReadLosses("web-1"), losses);
+    return samples;
+  }
+
+  void Send(int first, int ticks) {
+    for (int i = first; i < first + ticks; ++i) {
+      agent_.Tick(i, static_cast<uint64_t>(1000 + i));
+    }
+    ASSERT_OK(agent_.Send(kStart + absl::Seconds(first + ticks)));
+  }
+
+  TestStore store_;
+  OneDiskAgent agent_{&store_, "web-1"};
+};
+
+TEST_F(CachedReadsTest, FollowEachChange) {
+  constexpr int kMinutes = 30;
+  for (int minute = 0; minute < kMinutes; ++minute) {
+    agent_.Lose("web-1", kStart + absl::Minutes(minute),
+                kStart + absl::Minutes(minute) + absl::Seconds(1), 1,
+                v1::LOSS_CAUSE_SPOOL_FULL);
+    Send(60 * minute, 60);
+    const size_t ticks = 60 * static_cast<size_t>(minute + 1);
+    EXPECT_EQ(store_.Read("web-1").size(), ticks);
+    ASSERT_OK(store_.Compact());
+    EXPECT_EQ(store_.Read("web-1").size(), ticks);
+    EXPECT_EQ(store_.ReadLosses("web-1").size(), minute + 1);
+  }
+  EXPECT_EQ(Read().size(), 60 * kMinutes);
+  EXPECT_EQ(store_.Read("web-1").size(), 60 * kMinutes);
+  ASSERT_OK(store_.Thin(Resolution::kMinute));
+  EXPECT_LE(store_.Read("web-1").size(), kMinutes + 1);
+  Read();
+  EXPECT_FALSE(store_.Read("web-1").empty());
+  ASSERT_OK(store_->DropTo(0));
+  EXPECT_THAT(store_.Read("web-1"), IsEmpty());
+  EXPECT_THAT(store_.ReadLosses("web-1"), IsEmpty());
+}
+
+TEST_F(CachedReadsTest, FindPartsOfALongerTime) {
+  for (int hour = 0; hour < 8; ++hour) Send(3600 * hour, 10);
+  ASSERT_OK(store_.Compact());
+  ASSERT_OK(store_.Thin(Resolution::kMinute, kStart + absl::Hours(7)));
+  TestStore* const store = &store_;
+  for (int hour = 0; hour < 8; ++hour) {
+    const absl::Time from = kStart + absl::Hours(hour);
+    const absl::Time to = from + absl::Hours(2);
+    store->Reopen();
+    const std::vector<std::string> alone = store->Read("web-1", from, to);
+    store->Reopen();
+    store->Read("web-1");
+    EXPECT_EQ(store->Read("web-1", from, to), alone);
+  }
+}
+
+// Samples are there once, while they move to chunks and chunks are merged.
+TEST_F(CachedReadsTest, AreCompleteWhileSamplesMove) {
+  constexpr int kBatches = 200;
+  std::atomic<size_t> committed = 0;
+  std::atomic<bool> is_done = false;
+  std::thread reader([&] {
+    while (!is_done) {
+      const size_t at_least = committed;
+      std::vector<std::string> samples = store_.Read("web-1");
+      EXPECT_GE(samples.size(), at_least);
+      EXPECT_EQ(std::set<std::string>(samples.begin(), samples.end()).size(),
+                samples.size());
+      EXPECT_THAT(samples, ::testing::Each(::testing::HasSubstr("C:")));
+    }
+  });
+  for (int batch = 0; batch < kBatches; ++batch) {
+    Send(10 * batch, 10);
+    committed += 10;
+    EXPECT_OK(store_.Compact(kStart + absl::Seconds(10 * batch - 20)));
+  }
+  EXPECT_OK(store_.Compact());
+  is_done = true;
+  reader.join();
+  EXPECT_EQ(store_.Read("web-1").size(), 10 * kBatches);
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator
