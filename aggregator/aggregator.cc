@@ -26,6 +26,7 @@
 #include "aggregator/services/plan_service.h"
 #include "aggregator/services/query_service.h"
 #include "aggregator/services/subscription_service.h"
+#include "aggregator/services/subscriptions.h"
 #include "aggregator/services/work_slots.h"
 #include "aggregator/store/store.h"
 #include "aggregator/subscribe/hub.h"
@@ -71,8 +72,9 @@ class RunningAggregator : public Aggregator {
       return NowOf(machine);
     };
     streams_.push_back(MakeCollectionService(ingest_.get()));
-    streams_.push_back(
-        MakeSubscriptionService(store_.get(), fleet_.get(), hub_.get(), clock));
+    subscriptions_ = std::make_unique<Subscriptions>(store_.get(), fleet_.get(),
+                                                     hub_.get(), clock);
+    streams_.push_back(MakeSubscriptionService(subscriptions_.get()));
     services_.push_back(
         MakeQueryService(store_.get(), fleet_.get(), now_of, &query_slots_));
     services_.push_back(MakeFleetService(store_.get(), fleet_.get(),
@@ -107,6 +109,7 @@ class RunningAggregator : public Aggregator {
     maintenance_.reset();  // joins the thread that changes the store
     guard_.reset();
     planner_.reset();
+    subscriptions_.reset();
     hub_.reset();
     fleet_.reset();
     store_.reset();
@@ -183,6 +186,7 @@ class RunningAggregator : public Aggregator {
   std::unique_ptr<ExpectedMachines> expected_;
   std::unique_ptr<ClockGuard> guard_;
   std::unique_ptr<Maintenance> maintenance_;
+  std::unique_ptr<Subscriptions> subscriptions_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::vector<std::unique_ptr<StreamService>> streams_;
   std::shared_ptr<TlsIdentity> identity_;

@@ -5,13 +5,18 @@
 
 namespace fleetperf::aggregator {
 
-absl::StatusOr<std::unique_ptr<WorkSlots::Slot>> AdmitReader(
-    const absl::Status& valid, WorkingCall* call, WorkSlots* slots) {
-  RETURN_IF_ERROR(
-      CheckAccess(call->context(), {Role::kReader, Role::kOperator}).status());
+absl::StatusOr<Caller> ReaderOf(WorkingCall* call) {
+  ASSIGN_OR_RETURN(
+      const PeerIdentity peer,
+      CheckAccess(call->context(), {Role::kReader, Role::kOperator}));
+  return Caller{.key = peer.Key(),
+                .is_cancelled = [call] { return call->IsCancelled(); }};
+}
+
+absl::StatusOr<std::unique_ptr<WorkSlots::Slot>> Admit(
+    const absl::Status& valid, const Caller& caller, WorkSlots* slots) {
   RETURN_IF_ERROR(valid);
-  auto slot = slots->Enter(CallerOf(call->context()),
-                           [&] { return call->IsCancelled(); });
+  auto slot = slots->Enter(caller.key, caller.is_cancelled);
   if (slot == nullptr) return absl::CancelledError("the caller disconnected");
   return slot;
 }

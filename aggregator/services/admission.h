@@ -4,19 +4,30 @@
 #define FLEETPERF_AGGREGATOR_SERVICES_ADMISSION_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "aggregator/query/cancellation.h"
 #include "aggregator/rpc/working_call.h"
 #include "aggregator/services/work_slots.h"
 
 namespace fleetperf::aggregator {
 
-// Returns a slot once the caller gets one. Returns PermissionDenied if the
-// caller is neither a reader nor an operator, then `valid` unless it is OK,
-// and Cancelled if the caller is gone before it gets a slot.
-absl::StatusOr<std::unique_ptr<WorkSlots::Slot>> AdmitReader(
-    const absl::Status& valid, WorkingCall* call, WorkSlots* slots);
+// A reader or an operator who calls.
+struct Caller {
+  std::string key;  // PeerIdentity::Key
+  IsCancelled is_cancelled;
+};
+
+// Returns the caller, or PermissionDenied if it is neither a reader nor an
+// operator. The call must outlive the caller.
+absl::StatusOr<Caller> ReaderOf(WorkingCall* call);
+
+// Returns a slot once the caller gets one. Returns `valid` unless it is OK, and
+// Cancelled if the caller is gone before it gets a slot.
+absl::StatusOr<std::unique_ptr<WorkSlots::Slot>> Admit(
+    const absl::Status& valid, const Caller& caller, WorkSlots* slots);
 
 }  // namespace fleetperf::aggregator
 

@@ -8,90 +8,16 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "aggregator/formula/unit.h"
-#include "aggregator/query/explain_miss.h"
-#include "aggregator/query/expression.h"
-#include "aggregator/query/path_check.h"
-#include "aggregator/query/request_limits.h"
 #include "aggregator/rpc/access.h"
 #include "aggregator/rpc/rpc_stream.h"
-#include "aggregator/services/subscriber_places.h"
-#include "aggregator/services/turns.h"
+#include "aggregator/services/subscriptions.h"
 #include "base/rpc_error.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/subscription.grpc.pb.h"
-#include "proto/conversions.h"
 
 namespace fleetperf::aggregator {
 namespace {
-
-// Converts a request to a subscription. Returns InvalidArgument if it is
-// malformed.
-absl::StatusOr<SubscriptionRequest> ParseRequest(
-    const v1::SubscribeRequest& proto, const Directory& directory) {
-  RETURN_IF_ERROR(CheckPathsAndFilter(proto));
-  const absl::Duration interval = FromProto(proto.interval());
-  if (proto.has_interval() && interval < absl::Seconds(1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("an interval of ", absl::FormatDuration(interval),
-                     " is too short: the shortest is 1s"));
-  }
-  if (proto.top() > 0 && proto.bottom() > 0) {
-    return absl::InvalidArgumentError("top and bottom exclude each other");
-  }
-  const bool chooses =
-      proto.has_where() || proto.top() > 0 || proto.bottom() > 0;
-  if (proto.raw() && (chooses || proto.has_interval())) {
-    return absl::InvalidArgumentError(
-        "raw samples cannot be combined with interval, where, top and "
-        "bottom");
-  }
-  const std::vector<std::string> known = directory.CountersetNames();
-  ASSIGN_OR_RETURN(
-      const std::vector<std::string> texts,
-      ParsePlainPaths({proto.paths().begin(), proto.paths().end()}, known));
-  ASSIGN_OR_RETURN(PathSet paths, PathSet::Parse(texts, known));
-  RETURN_IF_ERROR(CheckMachinePatterns(paths.machine_patterns()));
-  paths.LimitTo(MachineFilter::Of(proto, directory));
-  SubscriptionRequest request{
-      .paths = std::move(paths),
-      .form = {.interval = interval, .raw = proto.raw()},
-      .choice = {.top = proto.top(), .bottom = proto.bottom()}};
-  if (proto.has_where()) {
-    ASSIGN_OR_RETURN(request.choice.where, ConditionFromProto(proto.where()));
-  }
-  if (proto.has_start()) request.start = FromProto(proto.start());
-  return request;
-}
-
-// Returns InvalidArgument if the condition's number cannot be converted to the
-// unit of a selected counter.
-absl::Status CheckUnits(const SubscriptionRequest& request,
-                        const Directory& directory,
-                        const IsCancelled& is_cancelled) {
-  if (!request.choice.where.has_value()) return absl::OkStatus();
-  std::vector<absl::Status> missed;
-  ASSIGN_OR_RETURN(const Selected selected,
-                   request.paths.Select(directory, &missed, is_cancelled));
-  for (const auto& [machine, countersets] : selected) {
-    for (const SelectedCounterset& counterset : countersets) {
-      const auto& registration = counterset.schema->registration;
-      for (const Selection& selection : counterset.selections) {
-        for (const uint32_t id : selection.counter_ids) {
-          const auto& counter = *registration.FindCounter(id);
-          RETURN_IF_ERROR(
-              request.choice.where
-                  ->In(UnitOf(counter), absl::StrCat("\\", registration.name,
-                                                     "\\", counter.name))
-                  .status());
-        }
-      }
-    }
-  }
-  return absl::OkStatus();
-}
 
 // Returns a slice that shares the bytes among all streams that write them.
 grpc::Slice Share(std::shared_ptr<const std::string> bytes) {
@@ -126,23 +52,13 @@ using AsyncSubscriptionService =
     v1::SubscriptionService::WithRawMethod_Subscribe<
         v1::SubscriptionService::Service>;
 
-// The objects that subscriptions use. All must outlive the server.
-struct Subscribed {
-  Store& store;
-  Fleet& fleet;
-  Hub& hub;
-  const Clock& clock;
-  SubscriberPlaces& places;
-  Turns& starts;  // on the hub's threads
-};
-
 // One subscriber's stream.
 class SubscribeStream
     : public RpcStream<grpc::ServerAsyncWriter<grpc::ByteBuffer>> {
  public:
-  SubscribeStream(const Subscribed& subscribed,
+  SubscribeStream(Subscriptions* subscriptions,
                   AsyncSubscriptionService* service, EventLoop* loop)
-      : RpcStream(loop), subscribed_(subscribed), service_(*service) {
+      : RpcStream(loop), subscriptions_(*subscriptions), service_(*service) {
     service->RequestSubscribe(&context(), &request_, &stream(), &loop->queue(),
                               &loop->queue(), accepted());
   }
@@ -152,21 +68,16 @@ class SubscribeStream
   // be resolved against the whole fleet. That must not block the loop's thread,
   // which serves all streams.
   void OnStart() override {
-    new SubscribeStream(subscribed_, &service_, &loop());
+    new SubscribeStream(&subscriptions_, &service_, &loop());
     const absl::Status admitted = Admit();
     if (!admitted.ok()) return writer_->Open(nullptr, {}, admitted);
-    subscribed_.starts.Post(CallerOf(context()), [this] { Start(); });
+    subscriptions_.Post(CallerOf(context()), [this] { Start(); });
   }
 
   absl::Status Admit() {
     RETURN_IF_ERROR(
         CheckAccess(context(), {Role::kReader, Role::kOperator}).status());
-    auto place = subscribed_.places.Enter(CallerOf(context()));
-    if (!place.ok()) {
-      subscribed_.hub.CountRefused();
-      return place.status();
-    }
-    place_ = *std::move(place);
+    ASSIGN_OR_RETURN(place_, subscriptions_.Enter(CallerOf(context())));
     return absl::OkStatus();
   }
 
@@ -178,11 +89,7 @@ class SubscribeStream
 
   void OnDone() override {
     writer_->Detach();
-    if (subscription_ == nullptr) return;
-    subscribed_.hub.Post(
-        [hub = &subscribed_.hub, subscription = std::move(subscription_)] {
-          hub->Remove(subscription);
-        });
+    if (subscription_ != nullptr) subscriptions_.End(std::move(subscription_));
   }
 
   // Writes the outbox's messages one by one. Outlives the stream, because other
@@ -236,7 +143,7 @@ class SubscribeStream
       if (!is_open_ || is_writing_ || is_finished_ || stream_ == nullptr)
         return;
       if (end_.ok() && outbox_->Take(&message_)) {
-        stream_->subscribed_.hub.CountLagged(message_.response.lagged());
+        stream_->subscriptions_.CountLagged(message_.response.lagged());
         message_.response.MergeFrom(first_);
         first_.Clear();
         bytes_ = Encode(message_);
@@ -271,38 +178,19 @@ class SubscribeStream
 
   // Adds the missing paths to `first`.
   absl::Status Subscribe(v1::SubscribeResponse* first) {
-    const IsCancelled is_cancelled = [this] { return is_cancelled_.load(); };
-    RETURN_IF_ERROR(CheckNotCancelled(is_cancelled));
     ASSIGN_OR_RETURN(const v1::SubscribeRequest request, Decode(request_));
-    ASSIGN_OR_RETURN(SubscriptionRequest parsed,
-                     ParseRequest(request, subscribed_.store.directory()));
-    RETURN_IF_ERROR(
-        CheckUnits(parsed, subscribed_.store.directory(), is_cancelled));
-    const auto subscription =
-        std::make_shared<Subscription>(std::move(parsed), &subscribed_.clock);
-    subscription->outbox()->SetListener(
-        [waiting = std::weak_ptr<Writer>(writer_)] {
-          if (const auto locked = waiting.lock()) locked->WriteMore();
-        });
-    const MachineFilter machines =
-        MachineFilter::Of(request, subscribed_.store.directory());
-    std::vector<absl::Status> missed;
-    const absl::Status added =
-        subscribed_.hub.Add(subscription, &missed, is_cancelled);
-    if (!added.ok()) {
-      return ExplainMiss(added, &subscribed_.fleet, machines, is_cancelled);
-    }
-    subscription_ = subscription;
-    for (size_t i = 0; i < missed.size(); ++i) {
-      *first->add_missing() = ToMissing(
-          i < kMaxMissesExplained ? ExplainMiss(missed[i], &subscribed_.fleet,
-                                                machines, is_cancelled)
-                                  : missed[i]);
-    }
+    ASSIGN_OR_RETURN(subscription_,
+                     subscriptions_.Begin(
+                         request,
+                         [waiting = std::weak_ptr<Writer>(writer_)] {
+                           if (const auto locked = waiting.lock())
+                             locked->WriteMore();
+                         },
+                         [this] { return is_cancelled_.load(); }, first));
     return absl::OkStatus();
   }
 
-  const Subscribed subscribed_;
+  Subscriptions& subscriptions_;
   AsyncSubscriptionService& service_;
   grpc::ByteBuffer request_;
   std::atomic<bool> is_cancelled_ = false;
@@ -314,37 +202,26 @@ class SubscribeStream
 
 class SubscriptionService : public StreamService {
  public:
-  SubscriptionService(Store* store, Fleet* fleet, Hub* hub, const Clock* clock)
-      : places_(hub->limits().max_subscribers),
-        starts_(Turns::Make(
-            [hub](Turns::Task start) { hub->Post(std::move(start)); })),
-        subscribed_{.store = *store,
-                    .fleet = *fleet,
-                    .hub = *hub,
-                    .clock = *clock,
-                    .places = places_,
-                    .starts = *starts_} {}
+  explicit SubscriptionService(Subscriptions* subscriptions)
+      : subscriptions_(*subscriptions) {}
 
   grpc::Service& service() override { return service_; }
 
   // Deletes itself when it is done.
   void AcceptOn(EventLoop* loop) override {
-    new SubscribeStream(subscribed_, &service_, loop);
+    new SubscribeStream(&subscriptions_, &service_, loop);
   }
 
  private:
-  SubscriberPlaces places_;
-  const std::shared_ptr<Turns> starts_;
-  const Subscribed subscribed_;
+  Subscriptions& subscriptions_;
   AsyncSubscriptionService service_;
 };
 
 }  // namespace
 
-std::unique_ptr<StreamService> MakeSubscriptionService(Store* store,
-                                                       Fleet* fleet, Hub* hub,
-                                                       const Clock* clock) {
-  return std::make_unique<SubscriptionService>(store, fleet, hub, clock);
+std::unique_ptr<StreamService> MakeSubscriptionService(
+    Subscriptions* subscriptions) {
+  return std::make_unique<SubscriptionService>(subscriptions);
 }
 
 }  // namespace fleetperf::aggregator

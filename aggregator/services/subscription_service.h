@@ -5,18 +5,14 @@
 
 #include <memory>
 
-#include "aggregator/query/fleet.h"
 #include "aggregator/rpc/stream_service.h"
-#include "aggregator/store/store.h"
-#include "aggregator/subscribe/hub.h"
-#include "base/clock.h"
+#include "aggregator/services/subscriptions.h"
 
 namespace fleetperf::aggregator {
 
-// The arguments must outlive the server that the service is registered with.
-std::unique_ptr<StreamService> MakeSubscriptionService(Store* store,
-                                                       Fleet* fleet, Hub* hub,
-                                                       const Clock* clock);
+// `subscriptions` must outlive the server that the service is registered with.
+std::unique_ptr<StreamService> MakeSubscriptionService(
+    Subscriptions* subscriptions);
 
 }  // namespace fleetperf::aggregator
 

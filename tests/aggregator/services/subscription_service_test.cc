@@ -72,8 +72,7 @@ class SubscriptionServiceTest : public ::testing::Test {
         const auto credentials,
         ServerCredentials(Issue(Role::kAggregator, "127.0.0.1")));
     streams_.push_back(MakeCollectionService(&ingest_));
-    streams_.push_back(
-        MakeSubscriptionService(&standing_, &fleet_, &hub_, &Clock::Real()));
+    streams_.push_back(MakeSubscriptionService(&subscriptions_));
     ASSERT_OK_AND_ASSIGN(
         server_, RpcServer::Start(
                      "127.0.0.1:0", "", ConnectionLimits(), credentials,
@@ -112,6 +111,7 @@ class SubscriptionServiceTest : public ::testing::Test {
   StandingStore standing_{&*test_store_};
   Fleet fleet_{&*test_store_};
   Hub hub_{&standing_, {}};
+  Subscriptions subscriptions_{&standing_, &fleet_, &hub_, &Clock::Real()};
   Planner planner_{{}};
   Ingest ingest_{&*test_store_, &hub_, &planner_, {}};
   std::vector<std::unique_ptr<StreamService>> streams_;

@@ -1,0 +1,70 @@
+// Begins and ends subscriptions, for any transport.
+
+#ifndef FLEETPERF_AGGREGATOR_SERVICES_SUBSCRIPTIONS_H_
+#define FLEETPERF_AGGREGATOR_SERVICES_SUBSCRIPTIONS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "aggregator/query/cancellation.h"
+#include "aggregator/query/fleet.h"
+#include "aggregator/services/subscriber_places.h"
+#include "aggregator/services/turns.h"
+#include "aggregator/store/store.h"
+#include "aggregator/subscribe/hub.h"
+#include "base/clock.h"
+#include "fleetperf/v1/subscription.pb.h"
+
+namespace fleetperf::aggregator {
+
+// All transports share the limits of subscribers. Thread-safe.
+class Subscriptions {
+ public:
+  // The arguments must outlive the object.
+  Subscriptions(Store* store, Fleet* fleet, Hub* hub, const Clock* clock)
+      : store_(*store),
+        fleet_(*fleet),
+        hub_(*hub),
+        clock_(*clock),
+        places_(hub->limits().max_subscribers),
+        starts_(Turns::Make(
+            [hub](Turns::Task start) { hub->Post(std::move(start)); })) {}
+
+  // Gives a subscriber a place. Returns ResourceExhausted, and counts, if the
+  // caller (PeerIdentity::Key) has too many.
+  absl::StatusOr<std::unique_ptr<SubscriberPlaces::Place>> Enter(
+      const std::string& caller);
+
+  // Runs a task that calls Begin on a thread of the hub, because the paths may
+  // have to be resolved against the whole fleet. The tasks of a caller take
+  // turns.
+  void Post(const std::string& caller, Turns::Task task);
+
+  // Returns a subscription that has begun. Adds the missing paths to `first`,
+  // which is part of the first message. `listener` is that of the
+  // subscription's outbox. Returns the errors of SubscriptionService.Subscribe.
+  absl::StatusOr<std::shared_ptr<Subscription>> Begin(
+      const v1::SubscribeRequest& request, std::function<void()> listener,
+      const IsCancelled& is_cancelled, v1::SubscribeResponse* first);
+  // Ends a subscription that Begin has returned, later.
+  void End(std::shared_ptr<Subscription> subscription);
+
+  void CountLagged(uint64_t values) { hub_.CountLagged(values); }
+
+ private:
+  Store& store_;
+  Fleet& fleet_;
+  Hub& hub_;
+  const Clock& clock_;
+  SubscriberPlaces places_;
+  const std::shared_ptr<Turns> starts_;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_SERVICES_SUBSCRIPTIONS_H_
