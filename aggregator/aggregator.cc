@@ -21,15 +21,18 @@
 #include "aggregator/rpc/rpc_server.h"
 #include "aggregator/services/administration_service.h"
 #include "aggregator/services/collection_service.h"
+#include "aggregator/services/fleet_lists.h"
 #include "aggregator/services/fleet_service.h"
 #include "aggregator/services/health_service.h"
 #include "aggregator/services/plan_service.h"
+#include "aggregator/services/query_answers.h"
 #include "aggregator/services/query_service.h"
 #include "aggregator/services/subscription_service.h"
 #include "aggregator/services/subscriptions.h"
 #include "aggregator/services/work_slots.h"
 #include "aggregator/store/store.h"
 #include "aggregator/subscribe/hub.h"
+#include "aggregator/web/web_page.h"
 #include "base/os.h"
 #include "base/status_macros.h"
 #include "base/tls_identity.h"
@@ -82,12 +85,19 @@ class RunningAggregator : public Aggregator {
                                          &list_slots_));
     services_.push_back(MakePlanService(store_.get(), fleet_.get(),
                                         ingest_.get(), planner_.get()));
-    services_.push_back(MakeAdministrationService({.name = config.name,
-                                                   .store = store_.get(),
-                                                   .ingest = ingest_.get(),
-                                                   .expected = expected_.get(),
-                                                   .guard = guard_.get(),
-                                                   .clock = clock}));
+    AdministrationParts administration = {.name = config.name,
+                                          .store = store_.get(),
+                                          .ingest = ingest_.get(),
+                                          .expected = expected_.get(),
+                                          .guard = guard_.get(),
+                                          .clock = clock};
+    if (!config.web.listen.empty()) {
+      administration.login_link_life = web::WebPage::kLoginLinkLife;
+      administration.make_login_link = [this](const CertificateInfo& caller) {
+        return page_->MakeLoginLink(caller);
+      };
+    }
+    services_.push_back(MakeAdministrationService(administration));
     services_.push_back(
         MakeHealthService([this] { return ingest_->CheckReady(); }));
   }
@@ -98,7 +108,9 @@ class RunningAggregator : public Aggregator {
   ~RunningAggregator() override {
     own_collection_.reset();
     certificate_watch_.reset();
-    server_.reset();  // ends the streams of agents and subscribers, and queries
+    // These end the streams of agents and subscribers, and queries.
+    server_.reset();  // before the page, for which its calls make login links
+    page_.reset();
     streams_.clear();
     services_.clear();
     hub_->Stop();  // joins threads that call the ingest and read the store
@@ -120,12 +132,18 @@ class RunningAggregator : public Aggregator {
     ASSIGN_OR_RETURN(RevokedFile revoked,
                      RevokedFile::Load(config_.revoked, clients.get()));
     identity_ = identity;
+    std::vector<std::shared_ptr<TlsIdentity>> identities = {identity};
+    if (!config_.web.listen.empty()) {
+      ASSIGN_OR_RETURN(const auto own, LoadPageIdentity());
+      if (own != identity) identities.push_back(own);
+      RETURN_IF_ERROR(ServePage(own, clients));
+    }
     ASSIGN_OR_RETURN(
         server_, RpcServer::Start(config_.listen, config_.address_file,
                                   config_.connections, identity->ForServer(),
                                   std::move(clients), services_, streams_));
     certificate_watch_ = std::make_unique<CertificateWatch>(
-        std::move(identity), std::move(revoked), server_.get(), &clock_);
+        std::move(identities), std::move(revoked), server_.get(), &clock_);
     own_counters_ = std::make_unique<OwnCounterset>(
         MakeOwnCounters({.store = store_.get(),
                          .ingest = ingest_.get(),
@@ -157,6 +175,39 @@ class RunningAggregator : public Aggregator {
   }
 
  private:
+  // Returns the certificate that the page shows to browsers.
+  absl::StatusOr<std::shared_ptr<TlsIdentity>> LoadPageIdentity() {
+    if (config_.web.certificate.empty()) return identity_;
+    return TlsIdentity::Load({.authority = config_.tls.authority,
+                              .certificate = config_.web.certificate,
+                              .key = config_.web.key},
+                             /*role=*/std::nullopt, &clock_);
+  }
+
+  absl::Status ServePage(std::shared_ptr<TlsIdentity> own,
+                         std::shared_ptr<ClientCertificates> clients) {
+    ASSIGN_OR_RETURN(page_,
+                     web::WebPage::Start(
+                         {.listen = config_.web.listen,
+                          .address_file = config_.web.address_file,
+                          .public_url = config_.web.public_url,
+                          .own = std::move(own),
+                          .authority = identity_,
+                          .clients = std::move(clients),
+                          .clock = &clock_},
+                         FleetLists(store_.get(), fleet_.get(), ingest_.get(),
+                                    expected_.get(), &list_slots_),
+                         QueryAnswers({.store = store_.get(),
+                                       .fleet = fleet_.get(),
+                                       .now_of =
+                                           [this](const std::string& machine) {
+                                             return NowOf(machine);
+                                           },
+                                       .slots = &query_slots_}),
+                         subscriptions_.get()));
+    return absl::OkStatus();
+  }
+
   // Returns the current time by the machine's own clock. While the machine is
   // healthy, returns the time of its newest sample: later samples are still in
   // flight, not missing.
@@ -191,6 +242,7 @@ class RunningAggregator : public Aggregator {
   std::vector<std::unique_ptr<StreamService>> streams_;
   std::shared_ptr<TlsIdentity> identity_;
   std::unique_ptr<RpcServer> server_;
+  std::unique_ptr<web::WebPage> page_;  // nullptr: there is none
   std::unique_ptr<CertificateWatch> certificate_watch_;
   std::unique_ptr<OwnCounterset> own_counters_;
   std::unique_ptr<OwnCollection> own_collection_;

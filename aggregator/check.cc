@@ -54,9 +54,11 @@ class Checker {
     absl::PrintF("fleetperf-aggregator %s\n", kVersion);
     CheckCertificate();
     CheckRevoked();
-    CheckAddress();
+    CheckAddress("listen", config_.listen);
+    CheckPage();
     CheckStore();
     CheckFile("address_file", config_.address_file);
+    CheckFile("web.address_file", config_.web.address_file);
     CheckFile("log.file", config_.log.file);
     if (problems_ == 0) return absl::OkStatus();
     return absl::FailedPreconditionError(
@@ -108,14 +110,30 @@ class Checker {
     absl::PrintF("  readable\n");
   }
 
-  void CheckAddress() {
-    absl::PrintF("\nlisten %s\n", config_.listen);
-    const auto sockets = ListenAt(config_.listen);
+  void CheckPage() {
+    if (config_.web.listen.empty()) return;
+    CheckAddress("web.listen", config_.web.listen);
+    if (config_.web.certificate.empty()) return;
+    absl::PrintF("\nweb.certificate %s\n", config_.web.certificate);
+    const auto identity =
+        TlsIdentity::Load({.authority = config_.tls.authority,
+                           .certificate = config_.web.certificate,
+                           .key = config_.web.key},
+                          /*role=*/std::nullopt, &clock_);
+    if (!identity.ok()) return Problem(identity.status().message());
+    absl::PrintF("  until %s\n",
+                 FormatUtc((*identity)->certificate().not_after));
+  }
+
+  void CheckAddress(absl::string_view key, const std::string& address) {
+    absl::PrintF("\n%s %s\n", key, address);
+    const auto sockets = ListenAt(address);
     if (!sockets.ok()) {
       return Problem(absl::StrCat(
           sockets.status().message(),
           "; stop that process (an aggregator that runs with this "
-          "configuration must be stopped for the check), or change listen"));
+          "configuration must be stopped for the check), or change ",
+          key));
     }
     absl::PrintF("  free\n");
   }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/ingest/agent_limits.h"
 #include "aggregator/memory_limit.h"
@@ -15,6 +16,7 @@
 #include "base/config.h"
 #include "base/os.h"
 #include "base/status_macros.h"
+#include "base/systemd_credential.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -111,6 +113,32 @@ void ReadListen(ConfigSection& root, std::string* listen) {
   if (!status.ok()) root.Error("listen", status.message());
 }
 
+void ReadWeb(ConfigSection root, WebConfig* config) {
+  ConfigSection web = root.Section("web");
+  web.Read("listen", &config->listen);
+  if (!config->listen.empty()) {
+    const absl::Status status =
+        CheckAddress(config->listen, /*least_port=*/0, "0.0.0.0:7445");
+    if (!status.ok()) web.Error("listen", status.message());
+  }
+  web.ReadPath("address_file", &config->address_file);
+  web.ReadPath("certificate", &config->certificate);
+  web.ReadPath("key", &config->key);
+  if (config->certificate.empty() != config->key.empty()) {
+    web.Error(config->key.empty() ? "certificate" : "key",
+              "needs its other half: set web.certificate and web.key");
+  }
+  if (!config->key.empty()) config->key = FindCredential(config->key);
+  web.Read("public_url", &config->public_url);
+  if (!config->public_url.empty() &&
+      (!absl::StartsWith(config->public_url, "https://") ||
+       absl::EndsWith(config->public_url, "/"))) {
+    web.Error("public_url",
+              "must begin with https:// and not end with /: "
+              "\"https://fleetperf.example\"");
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Config> LoadConfig(const std::string& path) {
@@ -125,6 +153,7 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
   ConfigSection tls = root.Section("tls");
   config.tls = ReadTlsFiles(tls);
   tls.ReadPath("revoked", &config.revoked);
+  ReadWeb(root, &config.web);
   ConfigSection store = root.Section("store");
   store.RequirePath("directory", &config.store_directory);
   ReadRetention(store, &config.retention);

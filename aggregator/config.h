@@ -22,12 +22,22 @@
 
 namespace fleetperf::aggregator {
 
+// The page's server.
+struct WebConfig {
+  std::string listen;        // "host:port"; "" turns the page off
+  std::string address_file;  // if set, receives the address once listening
+  std::string certificate;   // PEM files; "" for those of the aggregator
+  std::string key;
+  std::string public_url;  // of login links; "" for the name in the certificate
+};
+
 struct Config {
   std::string name;          // the machine name for the aggregator's counters
   std::string listen;        // "host:port"; port 0 selects any free port
   std::string address_file;  // if set, receives the address once listening
   ConnectionLimits connections;
   TlsFiles tls;
+  WebConfig web;
   std::string revoked;  // the list of revoked certificates; "" if there is none
   std::string store_directory;
   uint64_t recent_memory = 0;  // the budget of the newest batches in memory

@@ -29,6 +29,25 @@ constexpr ConfigKey kKeys[] = {
      "text file with a certificate's SHA-256 fingerprint at the start of each "
      "line; read again when it changes "
      "([security.md](security.md#certificates))"},
+    {"web.listen",
+     "`host:port` of the page for browsers ([web.md](../tasks/web.md)); port 0 "
+     "selects a free port",
+     kRestart, "none: no page"},
+    {"web.address_file",
+     "a file that receives the page's address, with its port, once connections "
+     "are accepted"},
+    {"web.certificate",
+     "PEM file of the page's certificate, with its chain, for browsers that do "
+     "not trust `tls.authority`; read again when it changes, like the next",
+     kRestart, "`tls.certificate`"},
+    {"web.key", "PEM file of that certificate's key, like `tls.key`", kRestart,
+     "`tls.key`"},
+    {"web.public_url",
+     "the start of login links, for a page behind a reverse proxy: "
+     "`https://fleetperf.example`",
+     kRestart,
+     "the host of `web.listen`, or else the first name in the page's "
+     "certificate, with the port"},
     {"store.directory", "created if missing; one process at a time"},
     {"store.full_resolution",
      "samples received longer ago are thinned to one a minute", kReload},

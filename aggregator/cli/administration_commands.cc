@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/cli/arguments.h"
+#include "aggregator/cli/web.h"
 #include "base/files.h"
 #include "base/user_directory.h"
 
@@ -120,6 +121,19 @@ void AddStatusCommands(CLI::App& app, Arguments& arguments) {
              }));
 }
 
+void AddWebCommands(CLI::App& app, Arguments& arguments) {
+  CLI::App* web =
+      app.add_subcommand("web", "Use the aggregator's page with a browser");
+  web->require_subcommand(1);
+  AddCommand(*web, arguments, "login",
+             "Print a link that logs a browser in with your rights. It works "
+             "once, for five minutes; the session lasts 12 hours at most",
+             "  fleetperf web login\n",
+             Connected(arguments, [](const Connection& connection) {
+               return MakeLoginLink(connection);
+             }));
+}
+
 void AddPkiCommands(CLI::App& app, Arguments& arguments) {
   PkiFlags& flags = arguments.pki;
   flags.directory = DefaultPkiDirectory();
@@ -172,6 +186,7 @@ void AddPkiCommands(CLI::App& app, Arguments& arguments) {
 void AddAdministrationCommands(CLI::App& app, Arguments& arguments) {
   AddBackupCommand(app, arguments);
   AddStatusCommands(app, arguments);
+  AddWebCommands(app, arguments);
   AddPkiCommands(app, arguments);
 }
 

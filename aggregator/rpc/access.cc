@@ -49,6 +49,14 @@ std::string CallerOf(const grpc::ServerContextBase& context) {
   return IdentityOf(*context.auth_context()).Key();
 }
 
+absl::StatusOr<CertificateInfo> CertificateOf(
+    const grpc::ServerContextBase& context) {
+  const auto pem = context.auth_context()->FindPropertyValues(
+      GRPC_X509_PEM_CERT_PROPERTY_NAME);
+  if (pem.empty()) return absl::InternalError("the call has no certificate");
+  return ReadCertificate(std::string(pem[0].data(), pem[0].size()));
+}
+
 void ReportDenial(const grpc::ServerContextBase& context,
                   const absl::Status& denial) {
   static LogOncePerCause* const log = new LogOncePerCause;

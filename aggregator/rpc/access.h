@@ -26,6 +26,10 @@ absl::StatusOr<PeerIdentity> CheckAccess(const grpc::ServerContextBase& context,
 // Returns PeerIdentity::Key of the client's certificate. Thread-safe.
 std::string CallerOf(const grpc::ServerContextBase& context);
 
+// Returns the contents of the client's certificate. Thread-safe.
+absl::StatusOr<CertificateInfo> CertificateOf(
+    const grpc::ServerContextBase& context);
+
 // Counts a call that was denied for another reason, and logs it with the peer's
 // address and certificate. Repetitions are logged every five minutes.
 // Thread-safe.

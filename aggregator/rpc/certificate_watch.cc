@@ -14,6 +14,16 @@ namespace {
 
 constexpr absl::Duration kWatchInterval = absl::Seconds(2);
 
+std::vector<CertificateRenewal> MakeRenewals(
+    std::vector<std::shared_ptr<TlsIdentity>> identities, const Clock* clock) {
+  std::vector<CertificateRenewal> renewals;
+  renewals.reserve(identities.size());
+  for (auto& identity : identities) {
+    renewals.emplace_back(std::move(identity), clock);
+  }
+  return renewals;
+}
+
 }  // namespace
 
 absl::StatusOr<RevokedFile> RevokedFile::Load(const std::string& path,
@@ -47,10 +57,10 @@ absl::Status RevokedFile::TryRefresh() {
   return absl::OkStatus();
 }
 
-CertificateWatch::CertificateWatch(std::shared_ptr<TlsIdentity> identity,
-                                   RevokedFile revoked, RpcServer* server,
-                                   const Clock* clock)
-    : renewal_(std::move(identity), clock),
+CertificateWatch::CertificateWatch(
+    std::vector<std::shared_ptr<TlsIdentity>> identities, RevokedFile revoked,
+    RpcServer* server, const Clock* clock)
+    : renewals_(MakeRenewals(std::move(identities), clock)),
       revoked_(std::move(revoked)),
       server_(*server),
       wakeup_(clock),
@@ -67,7 +77,7 @@ CertificateWatch::~CertificateWatch() {
 
 void CertificateWatch::Run() {
   for (;;) {
-    renewal_.Run();
+    for (CertificateRenewal& renewal : renewals_) renewal.Run();
     revoked_.Refresh();
     server_.CloseRefused();
     absl::MutexLock lock(&mutex_);

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
@@ -47,19 +48,20 @@ class RevokedFile {
 };
 
 // Every two seconds, on a thread of its own, from construction to destruction:
-// looks for renewed certificates of the server and for a new list of revoked
+// looks for renewed certificates of the servers and for a new list of revoked
 // ones, and closes connections whose certificates were revoked or have expired.
 class CertificateWatch {
  public:
   // `server` and `clock` must outlive the object.
-  CertificateWatch(std::shared_ptr<TlsIdentity> identity, RevokedFile revoked,
-                   RpcServer* server, const Clock* clock = &Clock::Real());
+  CertificateWatch(std::vector<std::shared_ptr<TlsIdentity>> identities,
+                   RevokedFile revoked, RpcServer* server,
+                   const Clock* clock = &Clock::Real());
   ~CertificateWatch();
 
  private:
   void Run();
 
-  CertificateRenewal renewal_;
+  std::vector<CertificateRenewal> renewals_;
   RevokedFile revoked_;
   RpcServer& server_;
   absl::Mutex mutex_;

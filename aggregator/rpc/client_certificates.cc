@@ -23,6 +23,12 @@ absl::string_view ClientCertificates::WhyRefused(const std::string& fingerprint,
   return "";
 }
 
+bool ClientCertificates::Refuses(const std::string& fingerprint,
+                                 absl::Time not_after) const {
+  absl::MutexLock lock(&mutex_);
+  return !WhyRefused(fingerprint, not_after).empty();
+}
+
 std::optional<uint64_t> ClientCertificates::Add(
     const Peer& peer, const CertificateInfo& certificate) {
   absl::string_view reason;

@@ -50,6 +50,9 @@ class ClientCertificates {
   // expired. Counts and logs each once.
   std::vector<Peer> FindRefused();
 
+  // Whether a certificate was revoked or has expired by now.
+  bool Refuses(const std::string& fingerprint, absl::Time not_after) const;
+
   // Counts and logs a handshake that failed. `subject` is the common name in
   // the client's certificate, "" if it sent none. Nothing vouches for it.
   void ReportFailedHandshake(const Peer& peer, absl::string_view subject,

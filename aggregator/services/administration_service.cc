@@ -50,6 +50,8 @@ class AdministrationService : public v1::AdministrationService::Service {
         expected_(*parts.expected),
         guard_(*parts.guard),
         clock_(*parts.clock),
+        make_login_link_(parts.make_login_link),
+        login_link_life_(parts.login_link_life),
         started_(clock_.Monotonic()) {}
 
   grpc::Status GetStatus(grpc::ServerContext* context,
@@ -104,6 +106,26 @@ class AdministrationService : public v1::AdministrationService::Service {
           Excerpt(Printable(absl::StrJoin(*names, ", ")), kMaxErrorText));
     }
     return RpcFromStatus(status);
+  }
+
+  grpc::Status MakeLoginLink(grpc::ServerContext* context,
+                             const v1::MakeLoginLinkRequest*,
+                             v1::MakeLoginLinkResponse* response) override {
+    const auto peer = CheckAccess(*context, {Role::kReader, Role::kOperator});
+    if (!peer.ok()) return RpcFromStatus(peer.status());
+    if (!make_login_link_) {
+      return RpcFromStatus(absl::FailedPreconditionError(
+          "the aggregator has no page; set web.listen in its configuration"));
+    }
+    const auto certificate = CertificateOf(*context);
+    if (!certificate.ok()) return RpcFromStatus(certificate.status());
+    auto url = make_login_link_(*certificate);
+    if (!url.ok()) return RpcFromStatus(url.status());
+    spdlog::info("made a login link for {}",
+                 Printable(absl::StrJoin(peer->names, ", ")));
+    response->set_url(*std::move(url));
+    *response->mutable_valid() = ToProto(login_link_life_);
+    return grpc::Status::OK;
   }
 
   grpc::Status Backup(grpc::ServerContext* context,
@@ -171,6 +193,9 @@ class AdministrationService : public v1::AdministrationService::Service {
   const ExpectedMachines& expected_;
   ClockGuard& guard_;
   const Clock& clock_;
+  const std::function<absl::StatusOr<std::string>(const CertificateInfo&)>
+      make_login_link_;
+  const absl::Duration login_link_life_;
   const absl::Duration started_;  // Clock::Monotonic()
 };
 

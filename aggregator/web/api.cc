@@ -1,0 +1,199 @@
+#include "aggregator/web/api.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <functional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "aggregator/web/http_response.h"
+#include "aggregator/web/json.h"
+#include "aggregator/web/points_json.h"
+#include "base/clock.h"
+
+namespace fleetperf::aggregator::web {
+namespace {
+
+// Parts of an answer are sent together up to this size or time.
+constexpr size_t kBytesAtOnce = 32 << 10;
+constexpr absl::Duration kTimeAtOnce = absl::Milliseconds(100);
+
+// A request on its way through a thread.
+struct Call {
+  HttpRequest request;
+  Caller caller;
+  std::shared_ptr<Reply> reply;
+};
+
+absl::Status ParseJson(const std::string& json,
+                       google::protobuf::Message* message) {
+  const auto status = google::protobuf::util::JsonStringToMessage(
+      json.empty() ? "{}" : json, message);
+  if (status.ok()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the request is not a ", message->GetDescriptor()->name(),
+                   ": ", std::string(status.message())));
+}
+
+void Fail(const Call& call, const absl::Status& status) {
+  const bool keeps_alive = call.request.keeps_alive;
+  call.reply->Send(ErrorResponse(HttpStatusOf(status), status, keeps_alive));
+  call.reply->Finish(keeps_alive);
+}
+
+// Answers with one message.
+template <typename Object, typename Request, typename Response>
+void AnswerOnce(const Object& object,
+                absl::Status (Object::*method)(const Request&, const Caller&,
+                                               Response*) const,
+                const Call& call) {
+  Request request;
+  Response response;
+  absl::Status status = ParseJson(call.request.body, &request);
+  if (status.ok()) status = (object.*method)(request, call.caller, &response);
+  if (!status.ok()) return Fail(call, status);
+  const bool keeps_alive = call.request.keeps_alive;
+  call.reply->Send(FullResponse(
+      {.content_type = kJson, .keeps_alive = keeps_alive}, ToJson(response)));
+  call.reply->Finish(keeps_alive);
+}
+
+void AppendLine(const v1::QueryRangeResponse& part, std::string* lines) {
+  switch (part.part_case()) {
+    case v1::QueryRangeResponse::kPoints:
+      lines->append("{\"points\":");
+      AppendPoints(part.points(), lines);
+      lines->append("}\n");
+      break;
+    default:
+      // {"series":{...}}, {"missing":{...}}: the JSON of the part itself.
+      absl::StrAppend(lines, ToJson(part), "\n");
+  }
+}
+
+// The lines of an answer. The head is sent with the first of them.
+class Lines {
+ public:
+  explicit Lines(const Call& call) : call_(call) {}
+
+  absl::Status Add(const v1::QueryRangeResponse& part) {
+    AppendLine(part, &lines_);
+    // If no path has samples, the answer is an error.
+    if (!has_begun_ && part.has_missing()) return absl::OkStatus();
+    const absl::Duration now = Clock::Real().Monotonic();
+    if (lines_.size() < kBytesAtOnce && now - sent_ < kTimeAtOnce) {
+      return absl::OkStatus();
+    }
+    sent_ = now;
+    return call_.reply->SendAndWait(TakeBytes());
+  }
+
+  void End(const absl::Status& status) {
+    if (!has_begun_ && !status.ok()) return Fail(call_, status);
+    absl::StrAppend(&lines_, status.ok() ? "{\"end\":true}" : ErrorJson(status),
+                    "\n");
+    call_.reply->Send(absl::StrCat(TakeBytes(), kLastChunk));
+    call_.reply->Finish(call_.request.keeps_alive);
+  }
+
+ private:
+  std::string TakeBytes() {
+    const std::string chunk = Chunk(std::exchange(lines_, ""));
+    if (std::exchange(has_begun_, true)) return chunk;
+    return absl::StrCat(ChunkedHead({.content_type = kNdjson,
+                                     .keeps_alive = call_.request.keeps_alive}),
+                        chunk);
+  }
+
+  const Call& call_;
+  std::string lines_;
+  bool has_begun_ = false;
+  absl::Duration sent_ = -absl::InfiniteDuration();  // Clock::Monotonic()
+};
+
+void AnswerQuery(const QueryAnswers& queries, const Call& call) {
+  v1::QueryRangeRequest request;
+  const absl::Status parsed = ParseJson(call.request.body, &request);
+  if (!parsed.ok()) return Fail(call, parsed);
+  Lines lines(call);
+  lines.End(queries.Range(
+      request, call.caller,
+      [&](const v1::QueryRangeResponse& part) { return lines.Add(part); }));
+}
+
+struct Parts {
+  const FleetLists& lists;
+  const QueryAnswers& queries;
+  LiveStreams& streams;
+};
+
+void Subscribe(LiveStreams& streams, const Call& call) {
+  v1::SubscribeRequest request;
+  const absl::Status parsed = ParseJson(call.request.body, &request);
+  if (!parsed.ok()) return Fail(call, parsed);
+  streams.Join(request, call.caller.key, call.request.keeps_alive, call.reply);
+}
+
+using Method = void (*)(const Parts& parts, const Call& call);
+
+const absl::flat_hash_map<absl::string_view, Method>& Methods() {
+  static const auto* const methods =
+      new absl::flat_hash_map<absl::string_view, Method>{
+          {"machines",
+           [](const Parts& parts, const Call& call) {
+             AnswerOnce(parts.lists, &FleetLists::ListMachines, call);
+           }},
+          {"countersets",
+           [](const Parts& parts, const Call& call) {
+             AnswerOnce(parts.lists, &FleetLists::ListCountersets, call);
+           }},
+          {"counters",
+           [](const Parts& parts, const Call& call) {
+             AnswerOnce(parts.lists, &FleetLists::ListCounters, call);
+           }},
+          {"instances",
+           [](const Parts& parts, const Call& call) {
+             AnswerOnce(parts.lists, &FleetLists::ListInstances, call);
+           }},
+          {"explain",
+           [](const Parts& parts, const Call& call) {
+             AnswerOnce(parts.queries, &QueryAnswers::Explain, call);
+           }},
+          {"subscribe",
+           [](const Parts& parts, const Call& call) {
+             Subscribe(parts.streams, call);
+           }},
+          {"query", [](const Parts& parts, const Call& call) {
+             AnswerQuery(parts.queries, call);
+           }}};
+  return *methods;
+}
+
+}  // namespace
+
+bool Api::Has(absl::string_view method) const {
+  return Methods().contains(method);
+}
+
+void Api::Answer(HttpRequest request, absl::string_view method,
+                 const Identity& identity, std::shared_ptr<Reply> reply) {
+  const auto call = std::make_shared<Call>(
+      Call{.request = std::move(request),
+           .caller = {.key = identity.key,
+                      .is_cancelled = [reply] { return reply->is_closed(); }},
+           .reply = reply});
+  const bool is_posted =
+      work_.Post(identity.key, [this, call, method = Methods().at(method)] {
+        if (call->reply->is_closed()) return;
+        method({.lists = lists_, .queries = queries_, .streams = streams_},
+               *call);
+      });
+  if (!is_posted) {
+    Fail(*call, absl::ResourceExhaustedError(
+                    "too many requests with this certificate wait; try again "
+                    "later"));
+  }
+}
+
+}  // namespace fleetperf::aggregator::web

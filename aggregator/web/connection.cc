@@ -1,0 +1,199 @@
+#include "aggregator/web/connection.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "aggregator/rpc/connection_table.h"
+#include "aggregator/web/http_response.h"
+
+namespace fleetperf::aggregator::web {
+namespace {
+
+// The reads or writes, each of up to 16 KiB, before other connections get their
+// turn.
+constexpr int kMaxStepsAtOnce = 32;
+constexpr absl::Duration kLeaveTime = absl::Seconds(2);
+
+}  // namespace
+
+Connection::Connection(OwnedFd fd, const Peer& peer, SSL* ssl, Router* router,
+                       ClientCertificates* clients, std::function<void()> wake,
+                       absl::Duration now)
+    : fd_(std::move(fd)),
+      peer_(peer),
+      router_(*router),
+      clients_(*clients),
+      wake_(std::move(wake)),
+      tls_(ssl),
+      deadline_(now + kHandshakeTime) {}
+
+Connection::~Connection() {
+  if (reply_ != nullptr) reply_->Close();
+  if (number_.has_value()) clients_.Remove(*number_);
+  if (has_handshake_ && !is_leaving_) tls_.Shutdown();
+}
+
+Connection::Step Connection::Handle(TlsConnection::Result result) {
+  switch (result) {
+    case TlsConnection::Result::kOk:
+      return Step::kGoOn;
+    case TlsConnection::Result::kWantsRead:
+      interest_.read = true;
+      return Step::kWait;
+    case TlsConnection::Result::kWantsWrite:
+      interest_.write = true;
+      return Step::kWait;
+    case TlsConnection::Result::kEnded:
+      return Step::kEnd;
+  }
+  return Step::kEnd;
+}
+
+bool Connection::Advance(absl::Duration now) {
+  interest_ = {};
+  Step step = Step::kGoOn;
+  for (int i = 0; step == Step::kGoOn; ++i) {
+    if (i == kMaxStepsAtOnce) {
+      wake_();
+      break;
+    }
+    if (is_leaving_) {
+      step = Leave();
+    } else if (!has_handshake_) {
+      step = Handshake();
+      if (has_handshake_) deadline_ = now + kRequestTime;
+    } else if (reply_ == nullptr) {
+      step = Read(now);
+    } else {
+      step = Write(now);
+    }
+  }
+  return step != Step::kEnd;
+}
+
+bool Connection::OnHangUp(absl::Duration now) {
+  // Nobody reads the rest of an answer.
+  if (reply_ != nullptr || is_leaving_) return false;
+  return Advance(now);
+}
+
+bool Connection::MayGoOn(absl::Duration now) const {
+  const auto is_refused = [this](const std::optional<Identity>& identity) {
+    return identity.has_value() &&
+           clients_.Refuses(identity->fingerprint, identity->not_after);
+  };
+  return now < deadline_ && !is_refused(certificate_) && !is_refused(holder_);
+}
+
+Connection::Step Connection::Handshake() {
+  const Step step = Handle(tls_.Handshake());
+  if (step == Step::kEnd) {
+    clients_.ReportFailedHandshake(peer_, "", tls_.reason());
+  }
+  if (step != Step::kGoOn) return step;
+  has_handshake_ = true;
+  const auto certificate = tls_.ClientCertificate();
+  if (!certificate.has_value()) return step;
+  number_ = clients_.Add(peer_, *certificate);
+  if (!number_.has_value()) return Step::kEnd;
+  is_identified_ = true;
+  certificate_ = IdentityOf(*certificate);
+  return step;
+}
+
+Connection::Step Connection::Read(absl::Duration now) {
+  if (reader_.state() == RequestReader::State::kHead ||
+      reader_.state() == RequestReader::State::kBody) {
+    const bool had_begun = reader_.has_begun();
+    std::string bytes;
+    const Step step = Handle(tls_.Read(&bytes));
+    if (step != Step::kGoOn) return step;
+    reader_.Add(bytes);
+    if (!had_begun) deadline_ = now + kRequestTime;
+  }
+  if (reader_.state() == RequestReader::State::kHead) return Step::kGoOn;
+  auto reply = std::make_shared<Reply>(wake_);
+  if (Begin(reply)) {
+    reply_ = std::move(reply);
+    // Nothing waits for the client until Write finds bytes.
+    deadline_ = absl::InfiniteDuration();
+    return Step::kGoOn;
+  }
+  return Continue();
+}
+
+bool Connection::Begin(const std::shared_ptr<Reply>& reply) {
+  if (reader_.state() == RequestReader::State::kFailed) {
+    router_.Refuse(reader_.failure(), reply.get());
+    return true;
+  }
+  // The body of a request that is refused is not read.
+  holder_ = router_.Admit(reader_.request(), certificate_, reply.get());
+  if (holder_.has_value()) is_identified_ = true;
+  const bool is_complete = reader_.state() == RequestReader::State::kDone;
+  if (reply->waiting_bytes() > 0) {
+    if (is_complete) reader_.Take();
+    return true;
+  }
+  if (!is_complete) return false;
+  has_continued_ = false;
+  router_.Answer(reader_.Take(), holder_, reply);
+  return true;
+}
+
+Connection::Step Connection::Continue() {
+  if (!reader_.request().expects_continue || has_continued_) {
+    return Step::kGoOn;
+  }
+  has_continued_ = true;
+  absl::string_view text = kContinue;
+  const Step step = Handle(tls_.Write(&text));
+  // A connection without room for these few bytes is no loss.
+  return step == Step::kGoOn && text.empty() ? step : Step::kEnd;
+}
+
+Connection::Step Connection::Write(absl::Duration now) {
+  while (rest_.empty()) {
+    bytes_ = reply_->Take();
+    if (bytes_ == nullptr) break;
+    rest_ = *bytes_;
+    deadline_ = now + kStallTime;
+  }
+  if (!rest_.empty()) {
+    const Step step = Handle(tls_.Write(&rest_));
+    if (step == Step::kGoOn) deadline_ = now + kStallTime;
+    return step;
+  }
+  deadline_ = absl::InfiniteDuration();
+  const std::optional<bool> goes_on = reply_->finished();
+  if (!goes_on.has_value()) return Step::kWait;
+  reply_.reset();
+  holder_.reset();
+  if (!*goes_on) {
+    tls_.Shutdown();
+    shutdown(fd_.get(), SHUT_WR);
+    is_leaving_ = true;
+    deadline_ = now + kLeaveTime;
+    return Step::kGoOn;
+  }
+  deadline_ = now + (reader_.has_begun() ? kRequestTime : kIdleTime);
+  return Step::kGoOn;
+}
+
+// Reads what the client has sent of a request whose answer it already has: the
+// system would reset the connection otherwise, and the client could lose the
+// answer.
+Connection::Step Connection::Leave() {
+  char ignored[16 << 10];
+  for (int i = 0; i < kMaxStepsAtOnce; ++i) {
+    const ssize_t size = recv(fd_.get(), ignored, sizeof ignored, 0);
+    if (size == 0 || (size < 0 && errno != EAGAIN)) return Step::kEnd;
+    if (size < 0) break;
+  }
+  interest_.read = true;
+  return Step::kWait;
+}
+
+}  // namespace fleetperf::aggregator::web

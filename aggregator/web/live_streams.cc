@@ -1,0 +1,336 @@
+#include "aggregator/web/live_streams.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "aggregator/web/http_response.h"
+#include "aggregator/web/live_stream.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
+#include "base/wakeup.h"
+
+namespace fleetperf::aggregator::web {
+namespace {
+
+// The shortest time between two lines of a stream: one line has the values of
+// many machines.
+constexpr absl::Duration kPeriod = absl::Milliseconds(100);
+// The interval of looks for heartbeats that are due.
+constexpr absl::Duration kLookInterval = absl::Seconds(2);
+// The messages of a stream before other streams get their turn.
+constexpr int kMaxMessagesAtOnce = 16;
+
+absl::Duration Now() { return Clock::Real().Monotonic(); }
+
+// Returns the same text for requests that ask for the same.
+std::string KeyOf(const v1::SubscribeRequest& request) {
+  std::string key;
+  {
+    google::protobuf::io::StringOutputStream stream(&key);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    request.SerializeToCodedStream(&coded);
+  }
+  return key;
+}
+
+uint64_t CountValues(const v1::SubscribeResponse& message) {
+  uint64_t values = 0;
+  for (const v1::Points& points : message.points()) {
+    values += static_cast<uint64_t>(points.values_size());
+  }
+  return values;
+}
+
+}  // namespace
+
+class LiveStreams::Core : public std::enable_shared_from_this<Core> {
+ public:
+  explicit Core(Subscriptions* subscriptions)
+      : subscriptions_(*subscriptions) {}
+
+  void Join(const v1::SubscribeRequest& request, const std::string& caller,
+            bool keeps_alive, const std::shared_ptr<Reply>& reply);
+  // Encodes until Stop.
+  void Run();
+  void Stop();
+  // After the end of Run.
+  void EndAll();
+
+ private:
+  struct Stream {
+    v1::SubscribeRequest request;
+    std::string key;
+    // Whether nobody waits for the start.
+    std::atomic<bool> is_cancelled = false;
+    absl::Mutex mutex;
+    std::optional<LiveViewers> viewers ABSL_GUARDED_BY(mutex);
+    LiveState state ABSL_GUARDED_BY(mutex);
+    absl::Status status ABSL_GUARDED_BY(mutex);  // of the start
+    // nullptr: has not started.
+    std::shared_ptr<Subscription> subscription ABSL_GUARDED_BY(mutex);
+    v1::SubscribeResponse first ABSL_GUARDED_BY(mutex);
+    bool has_begun ABSL_GUARDED_BY(mutex) = false;
+    absl::Duration due;  // for Run: Clock::Monotonic()
+  };
+  using StreamPtr = std::shared_ptr<Stream>;
+
+  StreamPtr Enter(const v1::SubscribeRequest& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Start(const StreamPtr& stream);
+  void MarkReady(const StreamPtr& stream);
+  // Returns the streams whose turn it is; none if Stop was called.
+  std::vector<StreamPtr> WaitForTurn();
+  std::vector<StreamPtr> All();
+  void Work(const StreamPtr& stream);
+  void TakeMessages(const StreamPtr& stream)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(stream->mutex);
+  void RemoveIfEmpty(const StreamPtr& stream);
+
+  Subscriptions& subscriptions_;
+  absl::Mutex mutex_;
+  absl::flat_hash_map<std::string, StreamPtr> streams_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  absl::Mutex ready_mutex_;
+  Wakeup changed_;
+  absl::flat_hash_set<StreamPtr> ready_ ABSL_GUARDED_BY(ready_mutex_);
+  bool has_changed_ ABSL_GUARDED_BY(ready_mutex_) = false;
+  bool is_stopping_ ABSL_GUARDED_BY(ready_mutex_) = false;
+  absl::Duration look_;  // for Run: the next look at all streams
+};
+
+void LiveStreams::Core::Join(const v1::SubscribeRequest& request,
+                             const std::string& caller, bool keeps_alive,
+                             const std::shared_ptr<Reply>& reply) {
+  absl::Status refusal;
+  if (request.raw()) {
+    refusal = absl::InvalidArgumentError("the page streams no raw samples");
+  }
+  auto place = subscriptions_.Enter(caller);
+  refusal.Update(place.status());
+  if (!refusal.ok()) {
+    reply->Send(ErrorResponse(HttpStatusOf(refusal), refusal, keeps_alive));
+    return reply->Finish(keeps_alive);
+  }
+  StreamPtr stream;
+  bool is_new = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    stream = Enter(request);
+    absl::MutexLock stream_lock(&stream->mutex);
+    is_new = !stream->viewers.has_value();
+    if (is_new) {
+      stream->viewers.emplace(
+          [core = weak_from_this(), weak = std::weak_ptr<Stream>(stream)] {
+            const auto locked = core.lock();
+            const auto waiting = weak.lock();
+            if (locked != nullptr && waiting != nullptr) {
+              locked->MarkReady(waiting);
+            }
+          });
+    }
+    stream->viewers->Add(reply, keeps_alive, *std::move(place));
+  }
+  if (!is_new) return MarkReady(stream);
+  subscriptions_.Post(
+      caller, [core = shared_from_this(), stream] { core->Start(stream); });
+}
+
+LiveStreams::Core::StreamPtr LiveStreams::Core::Enter(
+    const v1::SubscribeRequest& request) {
+  std::string key = KeyOf(request);
+  // A snapshot does not have the stored values that the request asks for.
+  if (request.has_start()) absl::StrAppend(&key, " ", ++last_number_);
+  StreamPtr& stream = streams_[key];
+  if (stream == nullptr) {
+    stream = std::make_shared<Stream>();
+    stream->request = request;
+    stream->key = key;
+  }
+  return stream;
+}
+
+// Runs on a thread of the hub.
+void LiveStreams::Core::Start(const StreamPtr& stream) {
+  v1::SubscribeResponse first;
+  auto subscription = subscriptions_.Begin(
+      stream->request,
+      [core = weak_from_this(), weak = std::weak_ptr<Stream>(stream)] {
+        const auto locked = core.lock();
+        const auto waiting = weak.lock();
+        if (locked != nullptr && waiting != nullptr) locked->MarkReady(waiting);
+      },
+      [stream] { return stream->is_cancelled.load(); }, &first);
+  {
+    absl::MutexLock lock(&stream->mutex);
+    stream->status = subscription.status();
+    if (subscription.ok()) {
+      stream->subscription = *subscription;
+      stream->first = std::move(first);
+    }
+  }
+  MarkReady(stream);
+}
+
+void LiveStreams::Core::MarkReady(const StreamPtr& stream) {
+  absl::MutexLock lock(&ready_mutex_);
+  ready_.insert(stream);
+  has_changed_ = true;
+  changed_.Notify();
+}
+
+void LiveStreams::Core::Stop() {
+  absl::MutexLock lock(&ready_mutex_);
+  is_stopping_ = true;
+  has_changed_ = true;
+  changed_.Notify();
+}
+
+void LiveStreams::Core::Run() {
+  for (;;) {
+    std::vector<StreamPtr> turn = WaitForTurn();
+    {
+      absl::MutexLock lock(&ready_mutex_);
+      if (is_stopping_) return;
+    }
+    if (Now() >= look_) {
+      look_ = Now() + kLookInterval;
+      turn = All();
+    }
+    for (const StreamPtr& stream : turn) {
+      stream->due = Now() + kPeriod;
+      Work(stream);
+      RemoveIfEmpty(stream);
+    }
+  }
+}
+
+std::vector<LiveStreams::Core::StreamPtr> LiveStreams::Core::WaitForTurn() {
+  std::vector<StreamPtr> turn;
+  absl::MutexLock lock(&ready_mutex_);
+  while (turn.empty() && !is_stopping_ && Now() < look_) {
+    absl::Duration next = look_;
+    for (const StreamPtr& stream : ready_) {
+      if (stream->due <= Now()) {
+        turn.push_back(stream);
+      } else {
+        next = std::min(next, stream->due);
+      }
+    }
+    for (const StreamPtr& stream : turn) ready_.erase(stream);
+    if (!turn.empty()) break;
+    has_changed_ = false;
+    changed_.AwaitUntil(&ready_mutex_, next,
+                        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(ready_mutex_) {
+                          return has_changed_;
+                        });
+  }
+  return turn;
+}
+
+std::vector<LiveStreams::Core::StreamPtr> LiveStreams::Core::All() {
+  std::vector<StreamPtr> all;
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [key, stream] : streams_) all.push_back(stream);
+  return all;
+}
+
+void LiveStreams::Core::Work(const StreamPtr& stream) {
+  absl::MutexLock lock(&stream->mutex);
+  LiveViewers& viewers = *stream->viewers;
+  viewers.RemoveGone();
+  if (!stream->status.ok()) return viewers.End(stream->status);
+  if (stream->subscription == nullptr) {
+    stream->is_cancelled = viewers.empty();
+    return;
+  }
+  TakeMessages(stream);
+  if (stream->has_begun) {
+    const LiveState& state = stream->state;
+    viewers.Update([&](uint64_t lagged) { return state.Snapshot(lagged); },
+                   Now());
+  }
+  const auto ended = stream->subscription->outbox()->ended();
+  if (!ended.has_value()) return;
+  viewers.End(ended->ok() ? absl::UnavailableError("the aggregator stops")
+                          : *ended);
+}
+
+void LiveStreams::Core::TakeMessages(const StreamPtr& stream) {
+  LiveViewers& viewers = *stream->viewers;
+  Outbox& outbox = *stream->subscription->outbox();
+  Outbox::Message message;
+  for (int i = 0; !viewers.AllAreBusy() && outbox.Take(&message); ++i) {
+    v1::SubscribeResponse& response = message.response;
+    for (const auto& part : message.encoded_values) {
+      response.MergeFromString(*part);
+    }
+    if (!std::exchange(stream->has_begun, true)) {
+      response.MergeFrom(stream->first);
+      viewers.Begin();
+    }
+    const uint64_t lost =
+        viewers.Send(stream->state.Add(response), CountValues(response), Now());
+    subscriptions_.CountLagged(lost + response.lagged());
+    if (i == kMaxMessagesAtOnce) return MarkReady(stream);
+  }
+}
+
+void LiveStreams::Core::RemoveIfEmpty(const StreamPtr& stream) {
+  std::shared_ptr<Subscription> subscription;
+  {
+    absl::MutexLock lock(&mutex_);
+    absl::MutexLock stream_lock(&stream->mutex);
+    // A stream that is starting ends when it has started.
+    const bool is_starting =
+        stream->subscription == nullptr && stream->status.ok();
+    if (!stream->viewers->empty() || is_starting) return;
+    const auto found = streams_.find(stream->key);
+    if (found != streams_.end() && found->second == stream) {
+      streams_.erase(found);
+    }
+    subscription = std::move(stream->subscription);
+  }
+  if (subscription != nullptr) subscriptions_.End(std::move(subscription));
+}
+
+void LiveStreams::Core::EndAll() {
+  for (const StreamPtr& stream : All()) {
+    stream->is_cancelled = true;
+    absl::MutexLock lock(&stream->mutex);
+    stream->viewers->End(absl::UnavailableError("the aggregator stops"));
+    if (stream->subscription != nullptr) {
+      subscriptions_.End(std::move(stream->subscription));
+    }
+  }
+}
+
+LiveStreams::LiveStreams(Subscriptions* subscriptions)
+    : core_(std::make_shared<Core>(subscriptions)),
+      thread_([core = core_] { core->Run(); }) {}
+
+LiveStreams::~LiveStreams() {
+  core_->Stop();
+  thread_.join();
+  core_->EndAll();
+}
+
+void LiveStreams::Join(const v1::SubscribeRequest& request,
+                       const std::string& caller, bool keeps_alive,
+                       const std::shared_ptr<Reply>& reply) {
+  core_->Join(request, caller, keeps_alive, reply);
+}
+
+}  // namespace fleetperf::aggregator::web

@@ -1,0 +1,197 @@
+#include "aggregator/web/router.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "aggregator/web/http_response.h"
+
+namespace fleetperf::aggregator::web {
+namespace {
+
+constexpr absl::string_view kApi = "/api/v1/";
+constexpr absl::string_view kHealth = "/healthz";
+constexpr absl::string_view kLogin = "/login";
+constexpr absl::string_view kSessionCookie = "fleetperf_session";
+
+constexpr absl::string_view kHowToLogIn =
+    "To use this page, log in: run\n\n    fleetperf web login\n\n"
+    "with your reader's or operator's certificate, and open the link that it "
+    "prints. Or give your browser that certificate.\n";
+
+constexpr absl::string_view kLinkIsVoid =
+    "This link was used before, or has expired. Make another one:\n\n"
+    "    fleetperf web login\n";
+
+constexpr absl::string_view kPageIsMissing =
+    "This aggregator was built without its page, because npm or the folder "
+    "web/ "
+    "was missing. The interface below /api/v1/ is available.\n";
+
+bool IsApi(const HttpRequest& request) {
+  return absl::StartsWith(request.path, kApi);
+}
+
+bool IsRead(const HttpRequest& request) {
+  return request.method == "GET" || request.method == "HEAD";
+}
+
+bool IsPublic(const HttpRequest& request) {
+  return request.path == kHealth || request.path == kLogin;
+}
+
+// Browsers say where a request comes from. Programs do not.
+bool IsFromElsewhere(const HttpRequest& request) {
+  const absl::string_view site = request.Header("sec-fetch-site");
+  return !site.empty() && site != "same-origin";
+}
+
+bool IsJson(const HttpRequest& request) {
+  absl::string_view type = request.Header("content-type");
+  type = absl::StripAsciiWhitespace(type.substr(0, type.find(';')));
+  return absl::EqualsIgnoreCase(type, kJson);
+}
+
+void End(const HttpRequest& request, ResponseHead head, absl::string_view body,
+         Reply* reply) {
+  head.keeps_alive = request.keeps_alive;
+  reply->Send(request.method == "HEAD" ? ResponseWithoutBody(head, body.size())
+                                       : FullResponse(head, body));
+  reply->Finish(head.keeps_alive);
+}
+
+// Ends the answer and the connection, because the body may not have been read.
+void EndWith(int http_status, absl::Status error, Reply* reply) {
+  reply->Send(ErrorResponse(http_status, error, /*keeps_alive=*/false));
+  reply->Finish(/*keeps_connection=*/false);
+}
+
+}  // namespace
+
+void Router::Refuse(int http_status, Reply* reply) const {
+  const bool is_too_large = http_status == 413 || http_status == 431;
+  EndWith(http_status,
+          absl::InvalidArgumentError(is_too_large ? "the request is too large"
+                                                  : "not a valid request"),
+          reply);
+}
+
+std::optional<Identity> Router::Admit(
+    const HttpRequest& request, const std::optional<Identity>& certificate,
+    Reply* reply) const {
+  if (IsRead(request) ? IsApi(request) || request.content_length > 0
+                      : request.method != "POST" || !IsApi(request)) {
+    EndWith(405,
+            absl::InvalidArgumentError(
+                "the page is read with GET, and /api/v1/ called with POST"),
+            reply);
+    return std::nullopt;
+  }
+  if (IsPublic(request)) return std::nullopt;
+  std::optional<Identity> identity = certificate;
+  if (!identity.has_value()) {
+    identity = logins_.Find(request.Cookie(kSessionCookie));
+  }
+  if (!identity.has_value()) {
+    if (IsApi(request)) {
+      EndWith(401, absl::UnauthenticatedError("log in: fleetperf web login"),
+              reply);
+    } else {
+      End(request, {.status = 401}, kHowToLogIn, reply);
+    }
+    return std::nullopt;
+  }
+  if (!IsApi(request)) return identity;
+  if (IsFromElsewhere(request)) {
+    EndWith(403,
+            absl::PermissionDeniedError(
+                "only the page itself may call the interface from a browser"),
+            reply);
+  } else if (!api_.Has(absl::StripPrefix(request.path, kApi))) {
+    EndWith(404,
+            absl::NotFoundError(
+                absl::StrCat("there is no ", request.path.substr(0, 100))),
+            reply);
+  } else if (!IsJson(request)) {
+    EndWith(415,
+            absl::InvalidArgumentError(
+                "the request needs Content-Type: application/json"),
+            reply);
+  } else {
+    return identity;
+  }
+  return std::nullopt;
+}
+
+void Router::Answer(HttpRequest request,
+                    const std::optional<Identity>& identity,
+                    const std::shared_ptr<Reply>& reply) const {
+  if (request.path == kHealth) {
+    End(request, {}, "OK\n", reply.get());
+  } else if (request.path == kLogin) {
+    Login(request, reply.get());
+  } else if (IsApi(request)) {
+    const std::string method(absl::StripPrefix(request.path, kApi));
+    api_.Answer(std::move(request), method, *identity, reply);
+  } else {
+    SendAsset(request, reply.get());
+  }
+}
+
+void Router::Login(const HttpRequest& request, Reply* reply) const {
+  // A look at the link must not use it up.
+  const auto session = request.method == "GET"
+                           ? logins_.Redeem(request.Parameter("token"))
+                           : std::nullopt;
+  if (!session.has_value()) {
+    return End(request, {.status = 403}, kLinkIsVoid, reply);
+  }
+  End(request,
+      {.status = 303,
+       .more = absl::StrCat(
+           "Location: /\r\nSet-Cookie: ", kSessionCookie, "=", *session,
+           "; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=",
+           absl::ToInt64Seconds(Logins::kSessionLife), "\r\n")},
+      "", reply);
+}
+
+void Router::SendAsset(const HttpRequest& request, Reply* reply) const {
+  if (assets_.empty()) {
+    return End(request, {.status = 404}, kPageIsMissing, reply);
+  }
+  const Asset* const asset =
+      assets_.Find(request.path == "/" ? "/index.html" : request.path);
+  if (asset == nullptr) {
+    return End(request, {.status = 404}, "There is no such file.\n", reply);
+  }
+  const bool is_hashed = absl::StartsWith(request.path, "/assets/");
+  ResponseHead head = {
+      .content_type = asset->content_type,
+      .cache_control =
+          is_hashed ? "private, max-age=31536000, immutable" : "no-cache",
+      .more = absl::StrCat("ETag: ", asset->etag,
+                           "\r\nVary: Accept-Encoding, Cookie\r\n")};
+  for (const absl::string_view tag :
+       absl::StrSplit(request.Header("if-none-match"), ',')) {
+    if (absl::StripPrefix(absl::StripAsciiWhitespace(tag), "W/") !=
+        asset->etag) {
+      continue;
+    }
+    head.status = 304;
+    head.keeps_alive = request.keeps_alive;
+    reply->Send(ResponseWithoutLength(head));
+    return reply->Finish(head.keeps_alive);
+  }
+  if (AcceptsGzip(request.Header("accept-encoding"))) {
+    absl::StrAppend(&head.more, "Content-Encoding: gzip\r\n");
+    return End(request, head, asset->gzip, reply);
+  }
+  const auto plain = Unzip(*asset);
+  if (!plain.ok()) return EndWith(500, plain.status(), reply);
+  End(request, head, *plain, reply);
+}
+
+}  // namespace fleetperf::aggregator::web

@@ -1,0 +1,68 @@
+// Decides what a request gets.
+
+#ifndef FLEETPERF_AGGREGATOR_WEB_ROUTER_H_
+#define FLEETPERF_AGGREGATOR_WEB_ROUTER_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "aggregator/web/assets.h"
+#include "aggregator/web/http_request.h"
+#include "aggregator/web/logins.h"
+#include "aggregator/web/reply.h"
+
+namespace fleetperf::aggregator::web {
+
+// Answers the requests of the interface for programs. Thread-safe.
+class ApiHandler {
+ public:
+  virtual ~ApiHandler() = default;
+  // Whether there is such a method: "query".
+  virtual bool Has(absl::string_view method) const = 0;
+  // Answers a request with a body in JSON, on any thread. Does not wait.
+  virtual void Answer(HttpRequest request, absl::string_view method,
+                      const Identity& identity,
+                      std::shared_ptr<Reply> reply) = 0;
+};
+
+// Paths:
+//   GET /healthz          200, for anyone
+//   GET /login?token=T    begins a session, and goes to the page
+//   GET /, /assets/...    the page, for readers and operators
+//   POST /api/v1/METHOD   for readers and operators
+// Thread-compatible.
+class Router {
+ public:
+  // The arguments must outlive the object.
+  Router(const Assets* assets, Logins* logins, ApiHandler* api)
+      : assets_(*assets), logins_(*logins), api_(*api) {}
+
+  // Ends the answer to bytes that are not a request.
+  void Refuse(int http_status, Reply* reply) const;
+
+  // Checks a request whose body may be missing. `certificate` is the identity
+  // that the connection has shown. Returns the identity that the request has;
+  // nullopt if it has none and needs none. Answers a request that is refused.
+  std::optional<Identity> Admit(const HttpRequest& request,
+                                const std::optional<Identity>& certificate,
+                                Reply* reply) const;
+
+  // Answers a request that Admit has admitted with this identity.
+  void Answer(HttpRequest request, const std::optional<Identity>& identity,
+              const std::shared_ptr<Reply>& reply) const;
+
+ private:
+  void Login(const HttpRequest& request, Reply* reply) const;
+  void SendAsset(const HttpRequest& request, Reply* reply) const;
+
+  const Assets& assets_;
+  Logins& logins_;
+  ApiHandler& api_;
+};
+
+}  // namespace fleetperf::aggregator::web
+
+#endif  // FLEETPERF_AGGREGATOR_WEB_ROUTER_H_
