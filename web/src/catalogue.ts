@@ -1,0 +1,61 @@
+// The countersets, counters and instances of the fleet, kept while the page is
+// open.
+
+import { listCounters, listCountersets, listInstances } from './api.ts';
+import type { Counter, Counterset, MachineSelection } from './wire.ts';
+
+const never = new AbortController().signal;
+const cache = new Map<string, Promise<unknown>>();
+
+// A failed call is forgotten, so that the next one tries again.
+function once<T>(key: string, load: () => Promise<T>): Promise<T> {
+  const known = cache.get(key) as Promise<T> | undefined;
+  if (known !== undefined) return known;
+  const loading = load();
+  cache.set(key, loading);
+  loading.catch(() => cache.delete(key));
+  return loading;
+}
+
+export function countersets(selection: MachineSelection = {}): Promise<Counterset[]> {
+  return once(`sets ${JSON.stringify(selection)}`, () => listCountersets(selection, never));
+}
+
+export function counters(counterset: string, selection: MachineSelection = {}): Promise<Counter[]> {
+  return once(`counters ${counterset} ${JSON.stringify(selection)}`,
+    () => listCounters(counterset, selection, never));
+}
+
+export function instances(counterset: string, machine: string): Promise<string[]> {
+  return once(`instances ${counterset} ${machine}`,
+    () => listInstances(counterset, machine === '' ? {} : { machine }, never));
+}
+
+export interface CatalogueEntry {
+  counterset: Counterset;
+  counter: Counter;
+  path: string;
+}
+
+const AT_ONCE = 3;
+
+// All counters of all countersets, for searching by words.
+export function everything(): Promise<CatalogueEntry[]> {
+  return once('everything', async () => {
+    const sets = await countersets();
+    const found: CatalogueEntry[][] = sets.map(() => []);
+    let next = 0;
+    const work = async (): Promise<void> => {
+      while (next < sets.length) {
+        const at = next++;
+        const counterset = sets[at];
+        const name = counterset.name ?? '';
+        const instance = counterset.hasInstances === true ? '(*)' : '';
+        found[at] = (await counters(name)).map((counter) => (
+          { counterset, counter, path: `\\${name}${instance}\\${counter.name ?? ''}` }));
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    return found.flat();
+  });
+}

@@ -1,0 +1,213 @@
+// The machines of the fleet with one value each: filtered and sorted. Values
+// are in typed arrays, because 10,000 arrive together.
+
+import type { FleetSort } from './address.ts';
+import { secondsOf, type Machine, type Points, type Series } from './wire.ts';
+
+// In the order in which they need attention.
+export const STATES = ['down', 'never', 'late', 'up'] as const;
+export type State = (typeof STATES)[number];
+
+export const STATE_TEXTS: Record<State, string> = {
+  down: 'not connected', never: 'never seen', late: 'late', up: 'connected',
+};
+
+// A lag below this comes from batching.
+const LATE_SECONDS = 5;
+
+export interface MachineEntry {
+  name: string;
+  state: State;
+  lag: number; // seconds
+  newestSample: number; // ms; NaN: none
+  machine: Machine;
+  words: string; // for the filter, in lower case
+}
+
+export function stateOf(machine: Machine): State {
+  if (machine.connected === true) return secondsOf(machine.lag) >= LATE_SECONDS ? 'late' : 'up';
+  return machine.newestSample === undefined ? 'never' : 'down';
+}
+
+function entryOf(machine: Machine): MachineEntry {
+  const labels = Object.entries(machine.labels ?? {}).map(([name, value]) => `${name}=${value}`).join(' ');
+  const state = stateOf(machine);
+  const name = machine.name ?? '';
+  return {
+    name, state, lag: secondsOf(machine.lag),
+    newestSample: machine.newestSample === undefined ? NaN : Date.parse(machine.newestSample),
+    machine,
+    words: `${name} ${labels} ${STATE_TEXTS[state]} ${machine.operatingSystem ?? ''}`.toLowerCase(),
+  };
+}
+
+// Numbers inside names are compared by size: web-9 is before web-10. Comparing
+// 10,000 names takes longer than a frame, so their order is kept.
+const collator = new Intl.Collator('en', { numeric: true });
+
+export class FleetModel {
+  private entries: MachineEntry[] = [];
+  private places = new Map<string, number>(); // by name
+  private values = new Float64Array(0); // by place; NaN: none
+  private times = new Float64Array(0);
+  private ranks: Int32Array = new Int32Array(0); // in the order of names
+  private machineOf = new Map<number, string>(); // by series id
+  private seriesOf = new Map<string, Map<number, number>>(); // newest values of several instances
+  private unitOf = '';
+  // The places of the machines shown, in order.
+  shown: number[] = [];
+  counts: Record<State, number> = { down: 0, never: 0, late: 0, up: 0 };
+  private filter = '';
+  private sort: FleetSort = 'name';
+
+  get size(): number {
+    return this.entries.length;
+  }
+
+  get unit(): string {
+    return this.unitOf;
+  }
+
+  entry(place: number): MachineEntry {
+    return this.entries[place];
+  }
+
+  value(place: number): number {
+    return this.values[place];
+  }
+
+  time(place: number): number {
+    return this.times[place];
+  }
+
+  // Replaces all machines; values stay with their names.
+  setMachines(machines: readonly Machine[]): void {
+    const entries = machines.map(entryOf);
+    const values = new Float64Array(entries.length).fill(NaN);
+    const times = new Float64Array(entries.length).fill(NaN);
+    const places = new Map<string, number>();
+    this.counts = { down: 0, never: 0, late: 0, up: 0 };
+    entries.forEach((entry, place) => {
+      const before = this.places.get(entry.name);
+      if (before !== undefined) {
+        values[place] = this.values[before];
+        times[place] = this.times[before];
+      }
+      places.set(entry.name, place);
+      ++this.counts[entry.state];
+    });
+    const isSame = entries.length === this.entries.length &&
+      entries.every((entry, place) => entry.name === this.entries[place].name);
+    if (!isSame) this.ranks = ranksOf(entries);
+    this.entries = entries;
+    this.values = values;
+    this.times = times;
+    this.places = places;
+    // Values may have arrived before the machines.
+    for (const [name, series] of this.seriesOf) this.show(name, series, NaN);
+    this.arrange();
+  }
+
+  // Forgets all values: another counter is chosen, or a new connection begins.
+  clearValues(): void {
+    this.values.fill(NaN);
+    this.times.fill(NaN);
+    this.machineOf.clear();
+    this.seriesOf.clear();
+    this.unitOf = '';
+  }
+
+  addSeries(series: Series): void {
+    this.machineOf.set(series.id ?? 0, series.machine ?? '');
+    this.unitOf = series.unit ?? '';
+  }
+
+  addPoints(points: Points): void {
+    const id = points.series ?? 0;
+    const name = this.machineOf.get(id);
+    if (name === undefined || points.v.length === 0) return;
+    let series = this.seriesOf.get(name);
+    if (series === undefined) this.seriesOf.set(name, series = new Map<number, number>());
+    series.set(id, points.v[points.v.length - 1] ?? NaN);
+    this.show(name, series, points.t[points.t.length - 1]);
+  }
+
+  endSeries(id: number): void {
+    const name = this.machineOf.get(id);
+    this.machineOf.delete(id);
+    if (name === undefined) return;
+    const series = this.seriesOf.get(name);
+    series?.delete(id);
+    if (series !== undefined) this.show(name, series, NaN);
+  }
+
+  // Shows the machines that match all words, in this order.
+  setOrder(filter: string, sort: FleetSort): void {
+    this.filter = filter;
+    this.sort = sort;
+    this.arrange();
+  }
+
+  // Sorts again: after values have arrived, with the order by value.
+  arrange(): void {
+    const words = this.filter.toLowerCase().split(/\s+/).filter((word) => word !== '');
+    const places: number[] = [];
+    this.entries.forEach((entry, place) => {
+      if (words.every((word) => entry.words.includes(word))) places.push(place);
+    });
+    const byName = (a: number, b: number): number => this.ranks[a] - this.ranks[b];
+    if (this.sort === 'name') places.sort(byName);
+    else if (this.sort === 'value') places.sort((a, b) => this.compareValues(a, b) || byName(a, b));
+    else places.sort((a, b) => this.compareStates(a, b) || byName(a, b));
+    this.shown = places;
+  }
+
+  placeOf(name: string): number | undefined {
+    return this.places.get(name);
+  }
+
+  // The largest value shown.
+  largest(): number {
+    let largest = 0;
+    for (const place of this.shown) {
+      if (this.values[place] > largest) largest = this.values[place];
+    }
+    return largest;
+  }
+
+  // Largest first; machines without values last.
+  private compareValues(a: number, b: number): number {
+    const left = this.values[a];
+    const right = this.values[b];
+    if (Number.isNaN(left)) return Number.isNaN(right) ? 0 : 1;
+    return Number.isNaN(right) ? -1 : right - left;
+  }
+
+  private compareStates(a: number, b: number): number {
+    const left = this.entries[a];
+    const right = this.entries[b];
+    return STATES.indexOf(left.state) - STATES.indexOf(right.state) || right.lag - left.lag;
+  }
+
+  // Of several instances, the largest value stands for the machine.
+  private show(name: string, series: ReadonlyMap<number, number>, time: number): void {
+    const place = this.places.get(name);
+    if (place === undefined) return;
+    let largest = NaN;
+    for (const value of series.values()) {
+      if (!Number.isNaN(value) && !(value <= largest)) largest = value;
+    }
+    this.values[place] = largest;
+    if (!Number.isNaN(time)) this.times[place] = time;
+  }
+}
+
+function ranksOf(entries: readonly MachineEntry[]): Int32Array {
+  const ranks = new Int32Array(entries.length);
+  entries.map((_, place) => place)
+    .sort((a, b) => collator.compare(entries[a].name, entries[b].name))
+    .forEach((place, rank) => {
+      ranks[place] = rank;
+    });
+  return ranks;
+}
