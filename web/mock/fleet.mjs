@@ -67,7 +67,7 @@ const COUNTERSETS = {
     help: 'Time in which tasks wait for a resource.',
     instances: () => ['cpu', 'io', 'memory'],
     isOn: (m) => m.isLinux,
-    counters: { '% Some Time': ['%', 'Time in which some task waited.'], '% Full Time': ['%', 'Time in which all tasks waited.'] },
+    counters: { '% Some Stall Time': ['%', 'Time in which some task waited.'], '% Full Stall Time': ['%', 'Time in which all tasks waited.'] },
   },
   'Process V2': {
     help: 'Processes, as name:pid.',

@@ -151,10 +151,8 @@ export class FleetCanvas {
 
   // Machines that are not connected have no color of a value.
   private levelOf(index: number): number {
-    const place = this.model.shown[index];
-    const { state } = this.model.entry(place);
-    const value = this.model.value(place);
-    if (state === 'down' || state === 'never' || Number.isNaN(value)) return NO_VALUE;
+    const value = this.model.value(this.model.shown[index]);
+    if (Number.isNaN(value)) return NO_VALUE;
     return heatLevel(this.scaleEnd === 0 ? 0 : value / this.scaleEnd);
   }
 

@@ -72,8 +72,10 @@ export class FleetModel {
     return this.entries[place];
   }
 
+  // NaN if there is none now: the machine is down, or has sent none.
   value(place: number): number {
-    return this.values[place];
+    const { state } = this.entries[place];
+    return state === 'down' || state === 'never' ? NaN : this.values[place];
   }
 
   time(place: number): number {
@@ -170,15 +172,16 @@ export class FleetModel {
   largest(): number {
     let largest = 0;
     for (const place of this.shown) {
-      if (this.values[place] > largest) largest = this.values[place];
+      const value = this.value(place);
+      if (value > largest) largest = value;
     }
     return largest;
   }
 
   // Largest first; machines without values last.
   private compareValues(a: number, b: number): number {
-    const left = this.values[a];
-    const right = this.values[b];
+    const left = this.value(a);
+    const right = this.value(b);
     if (Number.isNaN(left)) return Number.isNaN(right) ? 0 : 1;
     return Number.isNaN(right) ? -1 : right - left;
   }

@@ -61,7 +61,7 @@ export class Legend {
     this.body = h('tbody');
     this.element = h('div', { class: 'legend' },
       h('table', {},
-        h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'line'), this.time,
+        h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, h('span', { class: 'visually-hidden' }, 'line')), this.time,
           h('th', { scope: 'col' }, 'min'), h('th', { scope: 'col' }, 'avg'),
           h('th', { scope: 'col' }, 'max'), h('th', { scope: 'col', class: 'legend-note' }, ''))),
         this.body));

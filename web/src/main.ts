@@ -7,6 +7,7 @@ import { h, select } from './dom.ts';
 import { EMPTY_QUESTION } from './question.ts';
 import { ExplorePage } from './explore_page.ts';
 import { FleetPage } from './fleet_page.ts';
+import { MachinePage } from './machine_page.ts';
 import type { Navigate, Page } from './page.ts';
 import { applyTheme, currentTheme, currentZone, onSettings, setTheme, setZone } from './settings.ts';
 
@@ -59,6 +60,7 @@ function show(): void {
 
 function makePage(view: View): Page {
   if (view.page === 'explore') return new ExplorePage(view, navigate);
+  if (view.page === 'machine') return new MachinePage(view, navigate);
   return new FleetPage(view.page === 'fleet' ? view : DEFAULT_FLEET, navigate);
 }
 
