@@ -77,7 +77,7 @@ function drawLine(
   else trace(context, values, first, last, plot);
   context.stroke();
   context.setLineDash([]);
-  drawBreaks(context, values, first, last, plot);
+  if (values.hasTrouble) drawBreaks(context, values, first, last, plot);
   context.globalAlpha = 1;
 }
 
@@ -183,6 +183,7 @@ function drawBreaks(
 // Returns the times without values, one after the other.
 export function gapsOf(values: LiveSeries, from: number, to: number, step: number): Gap[] {
   const gaps: Gap[] = [];
+  if (!values.hasTrouble) return gaps;
   const spacing = Math.max(values.spacing === Infinity ? 0 : values.spacing, step);
   let open: Gap | undefined;
   for (let i = Math.max(0, values.lowerBound(from) - 1); i < values.length; ++i) {

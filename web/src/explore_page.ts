@@ -28,7 +28,7 @@ const EXAMPLES: readonly (readonly [string, Partial<Question>])[] = [
   ['Fullest filesystems', { paths: ['100 - \\LogicalDisk(*)\\% Free Space'], top: '10' }],
 ];
 
-const CHART_HEIGHT = 320;
+const CHART_HEIGHT = Math.max(320, Math.round(window.innerHeight * 0.36));
 const PIXELS_OF_POINT = 2;
 const MOST_POINTS = 900;
 const MOST_VALUES = 100_000;
@@ -218,7 +218,10 @@ export class ExplorePage implements Page {
       },
       onLagged: (dropped) => this.addNote(`${dropped} values were left out, because this browser reads too slowly.`),
     }, () => this.continuation(question, request, data, isRanked));
-    if (this.view.live) this.timer = window.setInterval(() => this.moveRange(), TICK_MS);
+    if (!this.view.live) return;
+    this.timer = window.setInterval(() => {
+      if (performance.now() - this.arrivedAt > 2 * this.step) this.moveRange();
+    }, TICK_MS);
   }
 
   // Ranked lines are followed one by one: a subscription ranks newest values, and

@@ -152,6 +152,7 @@ export class Feed {
       const series = this.live.series.get(id);
       if (series !== undefined) this.target.onEnded?.(series);
     }
+    for (const missing of part.missing ?? []) this.events.onMissing?.(missing);
     if (part.machines !== undefined) this.events.onMachines?.(part.machines);
     if (part.lagged !== undefined && part.lagged > 0) this.events.onLagged?.(part.lagged);
     if (part.points !== undefined || part.ended !== undefined) this.target.onValues();

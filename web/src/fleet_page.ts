@@ -54,6 +54,7 @@ export class FleetPage implements Page {
   private readonly counts: HTMLElement;
   private readonly scale: HTMLElement;
   private readonly problem: HTMLElement;
+  private readonly counterProblem: HTMLElement;
   private readonly note: HTMLElement;
   private readonly tip: HTMLElement;
   private readonly closing = new AbortController();
@@ -96,6 +97,7 @@ export class FleetPage implements Page {
     this.counts = h('span', { class: 'fleet-line' });
     this.scale = h('span', { class: 'scale' });
     this.problem = h('p', { class: 'problem', role: 'alert', hidden: true });
+    this.counterProblem = h('p', { class: 'problem', role: 'alert', hidden: true });
     this.note = h('p', { class: 'empty', hidden: true });
     this.tip = h('div', { class: 'tip', hidden: true });
     this.element = h('div', { class: 'fleet' },
@@ -103,7 +105,7 @@ export class FleetPage implements Page {
       h('div', { class: 'fleet-controls' },
         h('div', { class: 'choice' }, this.preset, this.counter.element), this.filter, this.sort, this.tableButton),
       h('div', { class: 'fleet-line' }, this.counts, h('span', { class: 'grow' }), this.badge.element, this.scale),
-      this.problem, this.note, this.canvas.element, this.table.element, this.tip);
+      this.problem, this.counterProblem, this.note, this.canvas.element, this.table.element, this.tip);
     this.update(view);
     void this.refresh();
   }
@@ -173,9 +175,15 @@ export class FleetPage implements Page {
     this.subscription?.close();
     this.subscribed = path;
     this.model.clearValues();
+    this.model.arrange();
     this.subscription = new Subscription({ paths: [path], interval: INTERVAL }, {
       onConnect: () => this.model.clearValues(),
-      onState: (state) => this.badge.show(state),
+      onState: (state) => {
+        // The reason is long: names that are near.
+        this.badge.show(state.kind === 'failed' ? { kind: 'off' } : state);
+        this.counterProblem.hidden = state.kind !== 'failed';
+        setText(this.counterProblem, state.kind === 'failed' ? state.reason : '');
+      },
       onPart: (part) => {
         for (const series of part.series ?? []) this.model.addSeries(series);
         for (const points of part.points ?? []) this.model.addPoints(points);

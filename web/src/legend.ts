@@ -16,14 +16,30 @@ interface Events {
   onToggle(): void;
 }
 
+// A cell and its text: reading the text of an element is slow.
+class Cell {
+  readonly element: HTMLTableCellElement;
+  private text = '';
+
+  constructor(kind: string) {
+    this.element = h('td', { class: kind });
+  }
+
+  set(text: string): void {
+    if (text === this.text) return;
+    this.text = text;
+    this.element.textContent = text;
+  }
+}
+
 interface Row {
   line: Line;
   element: HTMLTableRowElement;
-  value: HTMLElement;
-  min: HTMLElement;
-  average: HTMLElement;
-  max: HTMLElement;
-  note: HTMLElement;
+  value: Cell;
+  min: Cell;
+  average: Cell;
+  max: Cell;
+  note: Cell;
 }
 
 const SVG = 'http://www.w3.org/2000/svg';
@@ -90,9 +106,9 @@ export class Legend {
       index = -1;
     }
     const value = index < 0 ? undefined : values.at(index);
-    setText(row.value, value === undefined ? '–' : valueText(value, this.unit));
-    row.value.classList.toggle('no-value', value === undefined || value.value === null);
-    setText(row.note, value === undefined ? '' : noteOf(value));
+    row.value.set(value === undefined ? '–' : valueText(value, this.unit));
+    row.value.element.classList.toggle('no-value', value === undefined || value.value === null);
+    row.note.set(value === undefined ? '' : noteOf(value));
     let min = Infinity;
     let max = -Infinity;
     let sum = 0;
@@ -105,9 +121,9 @@ export class Legend {
       sum += one;
       ++count;
     }
-    setText(row.min, count === 0 ? '–' : formatNumber(min, this.unit));
-    setText(row.average, count === 0 ? '–' : formatNumber(sum / count, this.unit));
-    setText(row.max, count === 0 ? '–' : formatNumber(max, this.unit));
+    row.min.set(count === 0 ? '–' : formatNumber(min, this.unit));
+    row.average.set(count === 0 ? '–' : formatNumber(sum / count, this.unit));
+    row.max.set(count === 0 ? '–' : formatNumber(max, this.unit));
   }
 
   private makeRow(line: Line): Row {
@@ -122,16 +138,17 @@ export class Legend {
       onfocus: () => this.events.onHover(line),
       onblur: () => this.events.onHover(undefined),
     }, swatch(line.style), h('span', { class: 'legend-label' }, line.label));
-    const cell = (kind: string): HTMLTableCellElement => h('td', { class: kind });
     const row: Row = {
-      line, value: cell('legend-value'), min: cell('legend-range'), average: cell('legend-range'),
-      max: cell('legend-range'), note: cell('legend-note'),
+      line, value: new Cell('legend-value'), min: new Cell('legend-range'),
+      average: new Cell('legend-range'), max: new Cell('legend-range'), note: new Cell('legend-note'),
       element: h('tr', {
         onmouseenter: () => this.events.onHover(line),
         onmouseleave: () => this.events.onHover(undefined),
       }, h('th', { scope: 'row' }, button)),
     };
-    row.element.append(row.value, row.min, row.average, row.max, row.note);
+    for (const cell of [row.value, row.min, row.average, row.max, row.note]) {
+      row.element.append(cell.element);
+    }
     return row;
   }
 }

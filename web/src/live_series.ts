@@ -1,5 +1,7 @@
-// The values of one series in ring buffers of typed arrays: appending a live
-// value allocates nothing.
+// The newest values of one series in typed arrays: appending a live value
+// allocates nothing. The values are a contiguous part of the arrays, which moves
+// on with each one; at the end of the arrays, it is copied to their begin. So
+// loops over values are as fast as over plain arrays.
 
 import type { Points } from './wire.ts';
 import { plainEnum } from './wire.ts';
@@ -43,10 +45,11 @@ export class LiveSeries {
   private start = 0;
   private count = 0;
   private shortest = Infinity;
+  private isTroubled = false;
 
   // Keeps the newest `limit` values.
   constructor(private readonly limit: number) {
-    const capacity = Math.min(SMALLEST_CAPACITY, limit);
+    const capacity = Math.min(SMALLEST_CAPACITY, 2 * limit);
     this.times = new Float64Array(capacity);
     this.values = new Float64Array(capacity);
     this.statuses = new Uint8Array(capacity);
@@ -63,6 +66,11 @@ export class LiveSeries {
   // The shortest time between two values: a longer one is a gap.
   get spacing(): number {
     return this.shortest;
+  }
+
+  // Whether a value was ever missing, or had breaks: others need no search.
+  get hasTrouble(): boolean {
+    return this.isTroubled;
   }
 
   time(index: number): number {
@@ -112,6 +120,7 @@ export class LiveSeries {
       const place = this.nextPlace(t[i]);
       const value = v[i];
       this.times[place] = t[i];
+      if (value === null || (breaks?.[i] ?? 0) > 0) this.isTroubled = true;
       this.values[place] = value ?? NaN;
       this.statuses[place] = statuses === undefined ? 0 : numberOf(statuses[i]);
       this.causes[place] = causes === undefined ? 0 : numberOf(causes[i]);
@@ -149,25 +158,38 @@ export class LiveSeries {
   }
 
   private place(index: number): number {
-    const place = this.start + index;
-    return place < this.times.length ? place : place - this.times.length;
+    return this.start + index;
   }
 
   private nextPlace(time: number): number {
-    if (this.count > 0) this.shortest = Math.min(this.shortest, time - this.newestTime);
-    if (this.count === this.times.length) {
-      if (this.count < this.limit) {
-        this.grow();
-      } else {
-        this.start = this.place(1);
-        --this.count;
-      }
+    if (this.count > 0) {
+      const spacing = time - this.newestTime;
+      if (spacing < this.shortest) this.shortest = spacing;
+      // Coarse: the search for gaps decides.
+      else if (spacing > 2 * this.shortest) this.isTroubled = true;
+    }
+    if (this.count === this.limit) {
+      ++this.start;
+      --this.count;
+    }
+    if (this.start + this.count === this.times.length) {
+      // Moving `limit` values once for each `limit` values that arrive.
+      if (this.times.length < 2 * this.limit) this.grow();
+      else this.moveToBegin();
     }
     return this.place(this.count++);
   }
 
+  private moveToBegin(): void {
+    for (const column of [this.times, this.values, this.statuses, this.causes, this.breaks,
+      this.coverages, this.presences]) {
+      column.copyWithin(0, this.start, this.start + this.count);
+    }
+    this.start = 0;
+  }
+
   private grow(): void {
-    const capacity = Math.min(2 * this.times.length, this.limit);
+    const capacity = Math.min(2 * this.times.length, 2 * this.limit);
     this.times = this.larger(this.times, new Float64Array(capacity));
     this.values = this.larger(this.values, new Float64Array(capacity));
     this.statuses = this.larger(this.statuses, new Uint8Array(capacity));
@@ -179,8 +201,7 @@ export class LiveSeries {
   }
 
   private larger<T extends Float64Array | Float32Array | Uint32Array | Uint8Array>(from: T, to: T): T {
-    to.set(from.subarray(this.start));
-    to.set(from.subarray(0, this.start), from.length - this.start);
+    to.set(from.subarray(this.start, this.start + this.count));
     return to;
   }
 }

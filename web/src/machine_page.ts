@@ -27,8 +27,9 @@ const DEFAULT_RANGE = '15m';
 const POINTS = 450;
 const REFRESH_MS = 10_000;
 const TICK_MS = 1000;
-const CHART_HEIGHT = 190;
-const HEAT_HEIGHT = 240;
+// Taller on screens that have the room.
+const CHART_HEIGHT = window.innerHeight > 1500 ? 320 : 190;
+const HEAT_HEIGHT = CHART_HEIGHT + 50;
 // A skew below this is not worth a line.
 const SHOWN_SKEW = 2;
 const LOW_SPACE = 10; // %
@@ -205,7 +206,9 @@ export class MachinePage implements Page {
       },
       onLagged: (dropped) => this.addNote(`${dropped} values were left out, because this browser reads too slowly.`),
     }, () => ({ catchUp: { paths, step }, subscribe: { paths, interval: step } }));
-    this.tickTimer = window.setInterval(() => this.draw(), TICK_MS);
+    this.tickTimer = window.setInterval(() => {
+      if (performance.now() - this.arrivedAt > 2 * this.step) this.draw();
+    }, TICK_MS);
   }
 
   private makePanel(panel: MachinePanel): Shown {

@@ -69,7 +69,16 @@ export function heatInk(level: number): string {
   return (isDark() ? onDark : onLight).inks[level];
 }
 
-// Returns the value of a custom property of the style sheet.
+// Returns the value of a custom property of the style sheet. Asking the browser
+// for a style takes longer than drawing a line, so values are kept for each
+// theme.
+const themeColors: Record<'light' | 'dark', Map<string, string>> = { light: new Map(), dark: new Map() };
 export function themeColor(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const kept = themeColors[isDark() ? 'dark' : 'light'];
+  let color = kept.get(name);
+  if (color === undefined) {
+    color = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    if (color !== '') kept.set(name, color);
+  }
+  return color;
 }
