@@ -10,7 +10,7 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { axisFor, axisLabels, type Axis } from './axis.ts';
 import type { Line, Panel } from './chart_data.ts';
-import { drawLines, extent, type Plot } from './chart_lines.ts';
+import { drawLines, summarize, type Plot } from './chart_lines.ts';
 import { h, oncePerFrame, setText } from './dom.ts';
 import { Legend, valueText } from './legend.ts';
 import { lineColor, themeColor } from './palette.ts';
@@ -134,7 +134,7 @@ export class Chart {
 
   private draw(): void {
     this.bounds.fill(0);
-    extent(this.panel.lines, this.from, this.to, this.bounds);
+    summarize(this.panel.lines, this.from, this.to, this.bounds);
     this.axis = axisFor(this.bounds[0], this.bounds[1], this.panel.unit,
       this.plot.over.clientHeight || this.options.height);
     this.xs[0] = this.from;

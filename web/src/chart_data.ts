@@ -1,7 +1,7 @@
 // The lines of a chart: one panel for each unit. Of each unit, the largest
 // lines are kept, as `fleetperf plot` does.
 
-import { LiveSeries } from './live_series.ts';
+import { LiveSeries, Summary } from './live_series.ts';
 import { fullPath, labelsOf } from './series_label.ts';
 import type { Series } from './wire.ts';
 
@@ -11,6 +11,7 @@ export interface Line {
   label: string;
   style: number; // the index of its color and dash
   isHidden: boolean;
+  summary: Summary; // of the range that is drawn
 }
 
 export interface Panel {
@@ -46,6 +47,7 @@ export class ChartData {
     if (this.isSettled && (this.isFixed || this.countOf(series.unit) >= this.maxLines)) return undefined;
     const line: Line = {
       series, values: new LiveSeries(this.maxValues), label: '', style: 0, isHidden: false,
+      summary: new Summary(),
     };
     this.lines.set(key, line);
     if (this.isSettled) this.arrange();
@@ -125,10 +127,8 @@ export class ChartData {
 // The area under the line: an instance that was there for a moment is small,
 // however high its values were.
 function areaOf(values: LiveSeries): number {
-  let sum = 0;
-  for (let i = 0; i < values.length; ++i) {
-    const value = values.value(i);
-    if (!Number.isNaN(value)) sum += value;
-  }
-  return sum;
+  values.summarize(-Infinity, Infinity, all);
+  return all.sum;
 }
+
+const all = new Summary();

@@ -28,16 +28,14 @@ export interface Gap {
 // A longer time between two values, in spacings, is a gap.
 const LONGEST_SPACING = 2.5;
 
-// Returns the smallest and largest value in the range, through `into`, which
-// starts as [0, 0]: axes include 0.
-export function extent(lines: readonly Line[], from: number, to: number, into: Float64Array): void {
-  for (const { values, isHidden } of lines) {
-    if (isHidden) continue;
-    for (let i = values.lowerBound(from); i < values.length && values.time(i) <= to; ++i) {
-      const value = values.value(i);
-      if (value < into[0]) into[0] = value;
-      if (value > into[1]) into[1] = value;
-    }
+// Summarizes each line over the range, and returns the smallest and largest value
+// through `into`, which starts as [0, 0]: axes include 0.
+export function summarize(lines: readonly Line[], from: number, to: number, into: Float64Array): void {
+  for (const line of lines) {
+    line.values.summarize(from, to, line.summary);
+    if (line.isHidden) continue;
+    into[0] = Math.min(into[0], line.summary.min);
+    into[1] = Math.max(into[1], line.summary.max);
   }
 }
 
@@ -93,13 +91,15 @@ function trace(
   const perUnit = plot.height / (plot.max - plot.min);
   const bottom = plot.top + plot.height;
   const dot = plot.ratio;
+  const { timeColumn, valueColumn, firstPlace } = values;
+  const end = firstPlace + last;
   let before = -Infinity;
   let isAlone = false;
   let x = 0;
   let y = 0;
-  for (let i = first; i < last; ++i) {
-    const value = values.value(i);
-    const time = values.time(i);
+  for (let place = firstPlace + first; place < end; ++place) {
+    const value = valueColumn[place];
+    const time = timeColumn[place];
     if (Number.isNaN(value)) {
       if (isAlone) context.rect(x - dot / 2, y - dot / 2, dot, dot);
       isAlone = false;

@@ -83,7 +83,7 @@ function describe(explanation: Explanation, unit: string): HTMLElement[] {
   for (const [name, text] of facts) {
     if (text !== undefined && text !== '') list.append(h('dt', {}, name), h('dd', {}, text));
   }
-  return [samplesTable(older, newer), list];
+  return [h('div', { class: 'explain-body' }, samplesTable(older, newer), list)];
 }
 
 function samplesTable(older: RawSample | undefined, newer: RawSample | undefined): HTMLElement {

@@ -16,6 +16,7 @@ import { canSubscribe, commandOf, EMPTY_QUESTION, InputError, queryOf, rangeOf, 
 import { QuestionForm } from './question_form.ts';
 import { currentZone } from './settings.ts';
 import { formatAge, formatDuration, formatTime, toRfc3339 } from './times.ts';
+import { formatDecimals } from './units.ts';
 import { valueTable } from './value_table.ts';
 import { VirtualTable } from './virtual_table.ts';
 
@@ -322,7 +323,7 @@ export class ExplorePage implements Page {
           h('dt', {}, h('a', { href: formatAddress({ page: 'explore', question, live: false, table: false }),
             title: path }, set.name ?? '')),
           h('dd', {}, `${set.help ?? ''} `, h('span', { class: 'detail' },
-            `${set.counters ?? 0} counters, collected on ${set.collectingMachines ?? 0} machines`)));
+            `${set.counters ?? 0} counters, collected on ${formatDecimals(set.collectingMachines ?? 0, 0)} machines`)));
       }
     }, (error: unknown) => this.showProblem(error));
   }

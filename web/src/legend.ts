@@ -19,16 +19,17 @@ interface Events {
 // A cell and its text: reading the text of an element is slow.
 class Cell {
   readonly element: HTMLTableCellElement;
+  private readonly node = document.createTextNode('');
   private text = '';
 
   constructor(kind: string) {
-    this.element = h('td', { class: kind });
+    this.element = h('td', { class: kind }, this.node);
   }
 
   set(text: string): void {
     if (text === this.text) return;
     this.text = text;
-    this.element.textContent = text;
+    this.node.data = text;
   }
 }
 
@@ -109,18 +110,7 @@ export class Legend {
     row.value.set(value === undefined ? '–' : valueText(value, this.unit));
     row.value.element.classList.toggle('no-value', value === undefined || value.value === null);
     row.note.set(value === undefined ? '' : noteOf(value));
-    let min = Infinity;
-    let max = -Infinity;
-    let sum = 0;
-    let count = 0;
-    for (let i = values.lowerBound(from); i < values.length && values.time(i) <= to; ++i) {
-      const one = values.value(i);
-      if (Number.isNaN(one)) continue;
-      if (one < min) min = one;
-      if (one > max) max = one;
-      sum += one;
-      ++count;
-    }
+    const { count, min, sum, max } = row.line.summary;
     row.min.set(count === 0 ? '–' : formatNumber(min, this.unit));
     row.average.set(count === 0 ? '–' : formatNumber(sum / count, this.unit));
     row.max.set(count === 0 ? '–' : formatNumber(max, this.unit));

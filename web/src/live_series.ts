@@ -32,6 +32,14 @@ export interface Value {
   presence: number;
 }
 
+// The values in a range of time.
+export class Summary {
+  count = 0; // without gaps
+  min = Infinity;
+  max = -Infinity;
+  sum = 0;
+}
+
 const SMALLEST_CAPACITY = 64;
 
 export class LiveSeries {
@@ -133,6 +141,48 @@ export class LiveSeries {
   // Removes the newest value: a window that was not over yet.
   dropNewest(): void {
     if (this.count > 0) --this.count;
+  }
+
+  // Replaces `summary` by that of the values from `from` to `to`.
+  summarize(from: number, to: number, summary: Summary): void {
+    const { values } = this;
+    let min = Infinity;
+    let max = -Infinity;
+    let sum = 0;
+    let count = 0;
+    const end = this.start + this.upperBound(to);
+    for (let place = this.start + this.lowerBound(from); place < end; ++place) {
+      const value = values[place];
+      if (Number.isNaN(value)) continue;
+      if (value < min) min = value;
+      if (value > max) max = value;
+      sum += value;
+      ++count;
+    }
+    summary.min = min;
+    summary.max = max;
+    summary.sum = sum;
+    summary.count = count;
+  }
+
+  // The columns and the place of the first value in them, for loops that draw.
+  // They are valid until the next change.
+  get timeColumn(): Float64Array {
+    return this.times;
+  }
+
+  get valueColumn(): Float64Array {
+    return this.values;
+  }
+
+  get firstPlace(): number {
+    return this.start;
+  }
+
+  // The index of the first value after `time`; `length` if there is none.
+  upperBound(time: number): number {
+    const index = this.lowerBound(time);
+    return index < this.count && this.time(index) === time ? index + 1 : index;
   }
 
   // The index of the first value at or after `time`; `length` if there is none.
