@@ -190,6 +190,7 @@ export function gapsOf(values: LiveSeries, from: number, to: number, step: numbe
     const time = values.time(i);
     const before = i > 0 ? values.time(i - 1) : time - spacing;
     if (before > to) break;
+    if (Number.isNaN(values.value(i)) && !values.isGap(i)) continue;
     if (Number.isNaN(values.value(i))) {
       if (open === undefined) {
         open = { from: before, to: time, cause: values.trouble(i) };

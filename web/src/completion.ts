@@ -116,7 +116,8 @@ async function searchWords(text: string): Promise<Suggestion[]> {
       score,
     });
   }
-  scored.sort((a, b) => a.score - b.score);
+  // Of equally good ones, the shortest is the most general.
+  scored.sort((a, b) => a.score - b.score || a.suggestion.text.length - b.suggestion.text.length);
   return scored.slice(0, MOST).map(({ suggestion }) => suggestion);
 }
 

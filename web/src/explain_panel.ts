@@ -52,7 +52,9 @@ export class ExplainPanel {
     }
     replace(this.element, ...head, h('p', { class: 'busy' }, 'Reading raw samples …'));
     try {
-      const answer = await explain({ path: fullPath(line.series), time: toRfc3339(time) }, signal);
+      // Times of samples have fractions of a ms: the one before is another sample.
+      const request = { path: fullPath(line.series), time: toRfc3339(Math.ceil(time)) };
+      const answer = await explain(request, signal);
       const failures = (answer.failures ?? []).map((failure) => h('p', { class: 'problem' },
         `The query of ${failure.counterset ?? ''} failed at ${failure.time ?? ''} with status ${failure.status ?? 0}.`));
       const parts = (answer.explanations ?? []).flatMap((one) => describe(one, unit));
@@ -74,7 +76,7 @@ function describe(explanation: Explanation, unit: string): HTMLElement[] {
   const facts: [string, string | undefined][] = [
     ['formula', explanation.formula],
     ['arithmetic', explanation.arithmetic],
-    ['result of these two samples', result],
+    ['result of these samples', result],
     ['denominator', explanation.denominator],
     ['counterset', explanation.countersetGuid],
     ['counter id', String(explanation.counterId ?? 0)],

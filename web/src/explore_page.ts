@@ -205,6 +205,8 @@ export class ExplorePage implements Page {
         if (isAbort(error)) return;
         this.showProblem(error);
         this.results.replaceChildren();
+        // The error says what is missing, too.
+        this.notes.replaceChildren();
       },
       onState: (state) => this.badge.show(state),
       onProgress: ({ machinesRead = '0', machines = '0' }) => {

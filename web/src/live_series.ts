@@ -95,6 +95,13 @@ export class LiveSeries {
     return this.breaks[place] > 0;
   }
 
+  // Whether samples are missing. Others without a value have samples that yield
+  // none: a disk without transfers has no time of a transfer.
+  isGap(index: number): boolean {
+    const place = this.place(index);
+    return this.causes[place] !== 0 || names[this.statuses[place]] === 'gap';
+  }
+
   // The name of the cause, or else of the status; "" if all is well.
   trouble(index: number): string {
     const place = this.place(index);

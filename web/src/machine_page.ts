@@ -142,7 +142,7 @@ export class MachinePage implements Page {
       ['operating system', machine.operatingSystem ?? ''],
       ['labels', Object.entries(machine.labels ?? {}).sort().map(([name, value]) => `${name}=${value}`).join('  ')],
       ['agent', [machine.agent === machine.name ? '' : machine.agent ?? '', machine.agentVersion ?? ''].join(' ').trim()],
-      ['address', machine.address ?? ''],
+      ['address', (machine.address ?? '').replace(/^ipv[46]:/, '')],
       ['lag', secondsOf(machine.lag) > 0 ? formatNumber(secondsOf(machine.lag), 's') : ''],
       ['clock ahead by', Math.abs(secondsOf(machine.skew)) >= SHOWN_SKEW ? formatNumber(secondsOf(machine.skew), 's') : ''],
       ['lost ticks', countsText(machine.lostTicks)],

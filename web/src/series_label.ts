@@ -16,7 +16,7 @@ function labelsText(series: Series): string {
 
 function partsOf(series: Series): string[] {
   let instance = series.instance ?? '';
-  if ((series.instanceIndex ?? 0) > 0) instance += `#${series.instanceIndex}`;
+  if (series.instance !== undefined && (series.instanceIndex ?? 0) > 0) instance += `#${series.instanceIndex}`;
   return [series.machine ?? '', labelsText(series), series.counterset ?? '', instance,
     series.counter ?? ''];
 }

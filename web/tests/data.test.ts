@@ -66,6 +66,9 @@ test('history and live values are joined without repetition', () => {
   assert.equal(series.hasBreak(2), true);
   assert.equal(series.value(3), 4);
   assert.equal(series.trouble(1), 'agent_restart');
+  assert.equal(series.isGap(1), true);
+  series.append({ t: [50], v: [null], statuses: { 0: 'VALUE_STATUS_ZERO_DENOMINATOR' } });
+  assert.equal(series.isGap(4), false);
 });
 
 test('CSV has the columns of the command line', () => {
