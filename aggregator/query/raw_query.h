@@ -32,8 +32,8 @@ absl::Status RunRawQuery(const RangeRequest& request,
 
 v1::RawSample ToProto(const RawSample& sample);
 
-// Returns an encoded v1::RawSamples. A message for each sample would take five
-// times as long.
+// Returns an encoded v1::RawSamples, without allocating a message for each
+// sample.
 std::string EncodeSamples(uint32_t series, absl::Span<const RawSample> samples);
 
 }  // namespace fleetperf::aggregator

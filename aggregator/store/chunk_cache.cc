@@ -1,5 +1,6 @@
 #include "aggregator/store/chunk_cache.h"
 
+#include <iterator>
 #include <utility>
 
 #include "base/status_macros.h"

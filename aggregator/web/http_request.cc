@@ -1,20 +1,24 @@
 #include "aggregator/web/http_request.h"
 
 #include <algorithm>
-#include <optional>
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/core/error.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <cstdint>
+#include <limits>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
 namespace fleetperf::aggregator::web {
 namespace {
 
-constexpr absl::string_view kEndOfLine = "\r\n";
+namespace http = boost::beast::http;
+
 constexpr absl::string_view kEndOfHead = "\r\n\r\n";
-constexpr size_t kMaxLengthDigits = 9;
 
 // HTTP statuses.
 constexpr int kBadRequest = 400;
@@ -22,25 +26,6 @@ constexpr int kTooLarge = 413;
 constexpr int kHeadTooLarge = 431;
 constexpr int kNotImplemented = 501;
 constexpr int kVersionNotSupported = 505;
-
-bool IsTokenCharacter(char c) {
-  return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
-         absl::StrContains("!#$%&'*+-.^_`|~", c);
-}
-
-bool IsToken(absl::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), IsTokenCharacter);
-}
-
-bool IsVisible(char c) { return c > ' ' && c < '\x7f'; }
-
-// A value may have any bytes but control characters.
-bool IsFieldValue(absl::string_view text) {
-  return std::none_of(text.begin(), text.end(), [](char c) {
-    return absl::ascii_iscntrl(static_cast<unsigned char>(c)) && c != '\t';
-  });
-}
 
 absl::string_view Trimmed(absl::string_view text) {
   const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
@@ -116,7 +101,8 @@ RequestReader::State RequestReader::Step() {
       searched_ = size;
       return state_;
     }
-    const int failure = ParseHead(absl::string_view(bytes_).substr(0, end));
+    const int failure =
+        ParseHead(absl::string_view(bytes_).substr(0, end + kEndOfHead.size()));
     if (failure != 0) return Fail(failure);
     bytes_.erase(0, end + kEndOfHead.size());
     state_ = State::kBody;
@@ -130,71 +116,54 @@ RequestReader::State RequestReader::Step() {
 }
 
 int RequestReader::ParseHead(absl::string_view head) {
-  const std::vector<absl::string_view> lines = absl::StrSplit(head, kEndOfLine);
-  const std::vector<absl::string_view> line = absl::StrSplit(lines[0], ' ');
-  if (line.size() != 3 || !IsToken(line[0])) return kBadRequest;
-  const absl::string_view target = line[1];
-  if (!absl::StartsWith(target, "/") ||
-      !std::all_of(target.begin(), target.end(), IsVisible)) {
+  // Beast accepts a value that goes on in the next line, which RFC 9112 lets
+  // servers refuse.
+  if (absl::StrContains(head, "\r\n ") || absl::StrContains(head, "\r\n\t")) {
     return kBadRequest;
   }
-  if (line[2] != "HTTP/1.1" && line[2] != "HTTP/1.0") {
-    return absl::StartsWith(line[2], "HTTP/") ? kVersionNotSupported
-                                              : kBadRequest;
-  }
-  if (lines.size() > kMaxHeaders + 1) return kHeadTooLarge;
-  request_.method = std::string(line[0]);
+  http::request_parser<http::empty_body> parser;
+  parser.header_limit(static_cast<uint32_t>(head.size()) + 1);
+  parser.body_limit(std::numeric_limits<uint64_t>::max());
+  parser.skip(true);  // the body is not Beast's
+  boost::beast::error_code error;
+  parser.put(boost::asio::const_buffer(head.data(), head.size()), error);
+  if (error == http::error::bad_version) return kVersionNotSupported;
+  if (error || !parser.is_header_done()) return kBadRequest;
+  const http::request_header<>& parsed = parser.get();
+  const absl::string_view target(parsed.target().data(),
+                                 parsed.target().size());
+  if (!absl::StartsWith(target, "/")) return kBadRequest;
   const size_t mark = std::min(target.find('?'), target.size());
+  request_.method = std::string(parsed.method_string());
   request_.path = std::string(target.substr(0, mark));
   request_.query =
       std::string(target.substr(std::min(mark + 1, target.size())));
-  request_.keeps_alive = line[2] == "HTTP/1.1";
-  for (size_t i = 1; i < lines.size(); ++i) {
-    const size_t colon = std::min(lines[i].find(':'), lines[i].size());
-    const absl::string_view name = lines[i].substr(0, colon);
-    // A continued line begins with a space, which is no token.
-    if (colon == lines[i].size() || !IsToken(name)) return kBadRequest;
-    const absl::string_view value = Trimmed(lines[i].substr(colon + 1));
-    if (!IsFieldValue(value)) return kBadRequest;
-    request_.headers.emplace_back(absl::AsciiStrToLower(name),
-                                  std::string(value));
+  request_.keeps_alive = parser.keep_alive();
+  for (const auto& field : parsed) {
+    request_.headers.emplace_back(
+        absl::AsciiStrToLower(std::string(field.name_string())),
+        std::string(field.value()));
   }
-  return ParseFields();
+  if (request_.headers.size() > kMaxHeaders) return kHeadTooLarge;
+  request_.content_length = parser.content_length().value_or(0);
+  return CheckFields();
 }
 
-int RequestReader::ParseFields() {
+int RequestReader::CheckFields() {
   size_t hosts = 0;
-  std::optional<size_t> length;
+  size_t lengths = 0;
   for (const auto& [name, value] : request_.headers) {
-    if (name == "host") ++hosts;
     if (name == "transfer-encoding") return kNotImplemented;
-    if (name == "content-length") {
-      if (length.has_value() || value.empty() ||
-          !std::all_of(value.begin(), value.end(), [](char c) {
-            return absl::ascii_isdigit(static_cast<unsigned char>(c));
-          })) {
-        return kBadRequest;
-      }
-      if (value.size() > kMaxLengthDigits) return kTooLarge;
-      size_t parsed = 0;
-      if (!absl::SimpleAtoi(value, &parsed)) return kBadRequest;
-      if (parsed > kMaxBodyBytes) return kTooLarge;
-      length = parsed;
-    }
-    if (name == "connection") {
-      for (const absl::string_view option : absl::StrSplit(value, ',')) {
-        if (absl::EqualsIgnoreCase(Trimmed(option), "close")) {
-          request_.keeps_alive = false;
-        }
-      }
-    }
+    hosts += name == "host" ? 1 : 0;
+    // Beast accepts a list of equal lengths.
+    if (name == "content-length")
+      lengths += absl::StrContains(value, ',') ? 2 : 1;
     if (name == "expect") {
       request_.expects_continue = absl::EqualsIgnoreCase(value, "100-continue");
     }
   }
-  if (hosts != 1) return kBadRequest;
-  request_.content_length = length.value_or(0);
-  return 0;
+  if (hosts != 1 || lengths > 1) return kBadRequest;
+  return request_.content_length > kMaxBodyBytes ? kTooLarge : 0;
 }
 
 }  // namespace fleetperf::aggregator::web

@@ -69,7 +69,7 @@ class RequestReader {
   State Fail(int failure);
   // Returns 0, or the HTTP status of the failure.
   int ParseHead(absl::string_view head);
-  int ParseFields();
+  int CheckFields();
 
   State state_ = State::kHead;
   int failure_ = 0;
