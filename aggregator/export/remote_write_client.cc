@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/printable.h"
 #include "base/status_macros.h"
@@ -57,8 +58,22 @@ absl::string_view Advice(CURLcode code) {
   }
 }
 
+// Whether the path in the URL is not one where the engine takes samples.
+// VictoriaMetrics answers with 400 and this text.
+bool IsWrongPath(long status, const std::string& what) {
+  return status == 404 || status == 405 ||
+         (status == 400 &&
+          absl::StrContains(what, "unsupported path requested"));
+}
+
 // Translates the status of an answer other than 2xx.
 absl::Status ToStatus(long status, const std::string& what) {
+  if (IsWrongPath(status, what)) {
+    return absl::UnavailableError(absl::StrCat(
+        what,
+        "; check url: VictoriaMetrics receives samples at /api/v1/write, and "
+        "Prometheus, too, if it runs with --web.enable-remote-write-receiver"));
+  }
   switch (status) {
     case 401:
       return absl::UnauthenticatedError(absl::StrCat(
@@ -66,12 +81,6 @@ absl::Status ToStatus(long status, const std::string& what) {
     case 403:
       return absl::PermissionDeniedError(absl::StrCat(
           what, "; give the export's user the right to write samples"));
-    case 404:
-    case 405:
-      return absl::UnavailableError(absl::StrCat(
-          what,
-          "; check url: Prometheus receives samples at /api/v1/write if "
-          "it runs with --web.enable-remote-write-receiver"));
     case 408:
     case 421:
     case 425:

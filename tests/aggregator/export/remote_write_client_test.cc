@@ -89,6 +89,18 @@ TEST_F(RemoteWriteClientTest, TellsWhatCanBeSentAgain) {
   }
 }
 
+// As VictoriaMetrics 1.79 answers.
+TEST_F(RemoteWriteClientTest, KnowsAWrongPathOfVictoriaMetrics) {
+  HttpServer server;
+  RemoteWriteClient client(TargetAt(server));
+  server.Answer({.status = 400,
+                 .body = "remoteAddr: \"127.0.0.1:60236\"; requestURI: "
+                         "/api/v1/nowhere; unsupported path requested: "
+                         "\"/api/v1/nowhere\"\n"});
+  EXPECT_THAT(client.Send("x"),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("check url")));
+}
+
 TEST_F(RemoteWriteClientTest, KeepsRetryAfterUntilTheNextRequest) {
   HttpServer server;
   RemoteWriteClient client(TargetAt(server));
