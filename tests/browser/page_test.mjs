@@ -76,6 +76,23 @@ function colorsOf(canvas) {
   });
 }
 
+// The times of the rows in view, newest first.
+function shownTimes() {
+  return page.locator('.virtual-table tbody tr:not(.spacer) td:first-child').allTextContents();
+}
+
+function newerThan(time) {
+  return page.waitForFunction((text) =>
+    document.querySelector('.virtual-table tbody tr:not(.spacer) td')?.textContent > text, time);
+}
+
+// Machines of the mock have a value each second: none is missing or repeated.
+function assertEachSecond(times) {
+  const seconds = times.map((text) => Date.parse(text.replace(' ', 'T')) / 1000);
+  assert.ok(seconds.length > 20, `${seconds.length} rows`);
+  assert.deepEqual(seconds, seconds.map((_, i) => seconds[0] - i));
+}
+
 test('a visitor without identity is refused', async () => {
   const stranger = await browser.newContext({ ignoreHTTPSErrors: true });
   const response = await stranger.request.post(`${target.url}/api/v1/machines`, {
@@ -162,8 +179,8 @@ test('a live chart is followed', async () => {
   await page.getByText('live', { exact: true }).waitFor();
   const newest = page.locator('.virtual-table tbody tr:not(.spacer) td').first();
   const seen = await newest.textContent();
-  await page.waitForFunction((text) =>
-    document.querySelector('.virtual-table tbody tr:not(.spacer) td').textContent > text, seen);
+  await newerThan(seen);
+  if (target.mock !== undefined) assertEachSecond(await shownTimes());
 });
 
 test('arithmetic and groups are drawn, and asked again while live', async () => {
@@ -261,12 +278,15 @@ test('an agent that dies and returns is seen', async (t) => {
 
 test('a lost connection is said and made again', async (t) => {
   if (target.mock === undefined) return t.skip('only the mock can be switched off');
-  await go(exploreAddress({ path: CPU, since: '5m', top: '2', live: '1' }));
+  await go(exploreAddress({ path: `\\\\${machine}${CPU}`, since: '2m', step: '1s', live: '1', view: 'table' }));
   await page.getByText('live', { exact: true }).waitFor();
   target.mock.setDown(true);
   await page.getByText(/^not connected: next attempt in \d+ s$/).waitFor();
+  const [last] = await shownTimes();
   target.mock.setDown(false);
   await page.getByText('live', { exact: true }).waitFor();
+  await newerThan(last);
+  assertEachSecond(await shownTimes());
   messages = messages.filter((message) => !message.includes('net::ERR'));
   return undefined;
 });
