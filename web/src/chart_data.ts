@@ -29,6 +29,8 @@ export function keyOf(series: Series): string {
 
 export class ChartData {
   private readonly lines = new Map<string, Line>();
+  // The styles of machines and instances: a machine has one color in all panels.
+  private readonly styles = new Map<string, number>();
   private isSettled = false;
   leftOut = 0;
   panels: Panel[] = [];
@@ -115,13 +117,40 @@ export class ChartData {
       const labels = labelsOf(ordered.map((line) => line.series));
       ordered.forEach((line, i) => {
         line.label = labels[i];
-        line.style = i;
       });
+      this.assignStyles(ordered);
       const counters = [...new Set(ordered.map((line) => line.series.counter ?? ''))]
         .filter((name) => name !== '');
       return { unit, counters: counters.length > 3 ? '' : counters.join(', '), lines: ordered };
     });
   }
+
+  // Lines of one panel differ.
+  private assignStyles(lines: readonly Line[]): void {
+    const used = new Set<number>();
+    const others: Line[] = [];
+    for (const line of lines) {
+      const style = this.styles.get(identityOf(line.series));
+      if (style === undefined || used.has(style)) {
+        others.push(line);
+      } else {
+        used.add(style);
+        line.style = style;
+      }
+    }
+    let next = 0;
+    for (const line of others) {
+      while (used.has(next)) ++next;
+      used.add(next);
+      line.style = next;
+      const identity = identityOf(line.series);
+      if (!this.styles.has(identity)) this.styles.set(identity, next);
+    }
+  }
+}
+
+function identityOf(series: Series): string {
+  return JSON.stringify([series.machine, series.instance, series.instanceIndex, series.labels]);
 }
 
 // The area under the line: an instance that was there for a moment is small,

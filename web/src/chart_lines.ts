@@ -1,6 +1,6 @@
 // Draws lines from ring buffers onto a canvas, without an allocation for each
 // value. A line is interrupted where values are missing, and that time is
-// shaded; a break inside a window is a triangle below its value.
+// shaded; a break inside a window is a triangle that points to its value.
 
 import type { Line } from './chart_data.ts';
 import type { LiveSeries } from './live_series.ts';
@@ -171,10 +171,12 @@ function drawBreaks(
     if (Number.isNaN(value)) continue;
     const x = plot.left + ((values.time(i) - plot.from) / (plot.to - plot.from)) * plot.width;
     const y = plot.top + plot.height - ((value - plot.min) / (plot.max - plot.min)) * plot.height;
+    // Above the value where there is no room below.
+    const down = y + 3 * size > plot.top + plot.height ? -size : size;
     context.beginPath();
-    context.moveTo(x, y + size);
-    context.lineTo(x - size, y + 3 * size);
-    context.lineTo(x + size, y + 3 * size);
+    context.moveTo(x, y + down);
+    context.lineTo(x - size, y + 3 * down);
+    context.lineTo(x + size, y + 3 * down);
     context.closePath();
     context.fill();
   }

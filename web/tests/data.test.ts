@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { ChartData } from '../src/chart_data.ts';
 import { toCsv } from '../src/csv.ts';
 import { LiveSeries } from '../src/live_series.ts';
 import { LineSplitter, readLines } from '../src/ndjson.ts';
@@ -91,4 +92,18 @@ test('names omit what lines have in common', () => {
   assert.deepEqual(labelsOf([a, b]), ['a', 'b']);
   assert.deepEqual(labelsOf([a]), ['\\\\web-1\\D(a)\\R']);
   assert.deepEqual(labelsOf([a, { ...b, machine: 'web-2' }]), ['web-1 a', 'web-2 b']);
+});
+
+test('the largest lines are kept, and a machine has one color in all panels', () => {
+  const data = new ChartData(2, 10, false);
+  const add = (machine: string, unit: string, value: number): void => {
+    data.lineOf({ machine, path: `\\\\A\\${unit}`, counter: unit, unit })?.append({ t: [1], v: [value] });
+  };
+  for (let i = 1; i <= 5; ++i) add(`m${i}`, '%', i);
+  for (let i = 1; i <= 5; ++i) add(`m${i}`, 'B', i % 5);
+  data.settle();
+  assert.equal(data.leftOut, 6);
+  const styles = data.panels.map((panel) => panel.lines.map((line) => `${line.series.machine} ${line.style}`));
+  assert.deepEqual(styles, [['m5 0', 'm4 1'], ['m4 1', 'm3 0']]);
+  assert.equal(data.lineOf({ machine: 'm9', unit: '%' }), undefined);
 });
