@@ -19,6 +19,7 @@
 #include "aggregator/store/backup/backup.h"
 #include "aggregator/store/backup/repair.h"
 #include "aggregator/store/compaction/compactor.h"
+#include "aggregator/store/export_reader.h"
 #include "aggregator/store/recent/recent_batches.h"
 #include "aggregator/store/sample_reader.h"
 #include "aggregator/store/store.h"
@@ -26,6 +27,7 @@
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/definition_table.h"
 #include "aggregator/store/tables/epoch_table.h"
+#include "aggregator/store/tables/export_table.h"
 #include "aggregator/store/tables/fingerprints.h"
 #include "aggregator/store/tables/key_numbers.h"
 #include "aggregator/store/tables/keys.h"
@@ -128,6 +130,19 @@ class RocksDbStore : public Store {
                     absl::FunctionRef<absl::Status(const Frame&)> on_frame,
                     absl::FunctionRef<void(const Loss&)> on_loss) override {
     return reader_.Read(request, on_frame, on_loss);
+  }
+
+  absl::Status KeepExportCursors(bool keep) override {
+    return exports_.Keep(keep);
+  }
+
+  absl::Status ReadUnexported(const UnexportedRequest& request,
+                              UnexportedSink* sink) override {
+    return export_reader_.Read(request, sink);
+  }
+
+  absl::Status SetExported(absl::Span<const ExportProgress> progress) override {
+    return exports_.Set(progress);
   }
 
   bool HasCatalogue(absl::string_view hash) const override {
@@ -321,6 +336,7 @@ class RocksDbStore : public Store {
         epochs_(database_.get(), &definitions_, &log_.index()),
         numbers_(database_.get(), &schemas_),
         lost_definitions_(database_.get(), clock),
+        exports_(database_.get()),
         recent_(max_recent_bytes),
         compactor_({.database = database_.get(),
                     .definitions = &definitions_,
@@ -328,6 +344,7 @@ class RocksDbStore : public Store {
                     .epochs = &epochs_,
                     .numbers = &numbers_,
                     .lost_definitions = &lost_definitions_,
+                    .exports = &exports_,
                     .directory = &directory_,
                     .layout = &layout_mutex_,
                     .clock = clock}),
@@ -335,7 +352,13 @@ class RocksDbStore : public Store {
                  .log = &log_,
                  .numbers = &numbers_,
                  .recent = &recent_,
-                 .layout = &layout_mutex_}) {}
+                 .layout = &layout_mutex_}),
+        export_reader_({.database = database_.get(),
+                        .log = &log_,
+                        .numbers = &numbers_,
+                        .recent = &recent_,
+                        .exports = &exports_,
+                        .layout = &layout_mutex_}) {}
 
   absl::Status Load() {
     RETURN_IF_ERROR(LoadId());
@@ -589,6 +612,7 @@ class RocksDbStore : public Store {
   EpochTable epochs_;
   KeyNumbers numbers_;
   LostDefinitions lost_definitions_;
+  ExportTable exports_;
   LostTicksTable lost_ticks_;
   RecentBatches recent_;
   Directory directory_;
@@ -596,6 +620,7 @@ class RocksDbStore : public Store {
   absl::Mutex layout_mutex_;
   Compactor compactor_;
   SampleReader reader_;
+  ExportReader export_reader_;
   // Used by Commit only: queries already in the directory and the log's index,
   // and how many of them were in use at the last check.
   absl::flat_hash_map<std::shared_ptr<const CollectedQuery>,

@@ -25,6 +25,7 @@
 #include "aggregator/samples/directory.h"
 #include "aggregator/samples/frame.h"
 #include "aggregator/samples/resolution.h"
+#include "aggregator/samples/unexported.h"
 #include "base/clock.h"
 #include "fleetperf/v1/fleet.pb.h"
 
@@ -127,6 +128,18 @@ class Store {
       const ReadRequest& request,
       absl::FunctionRef<absl::Status(const Frame&)> on_frame,
       absl::FunctionRef<void(const Loss&)> on_loss) = 0;
+
+  // Whether the store keeps cursors for an export. While it does, samples that
+  // arrive are unexported until SetExported has covered them; samples that
+  // arrived before and that Compact has moved are not. Ending forgets them.
+  virtual absl::Status KeepExportCursors(bool keep) = 0;
+  // Reads the unexported samples of a machine, in full resolution. One caller
+  // at a time for each machine. Damaged data is skipped and logged.
+  virtual absl::Status ReadUnexported(const UnexportedRequest& request,
+                                      UnexportedSink* sink) = 0;
+  // Stores progress of ReadUnexported. Survives the process.
+  virtual absl::Status SetExported(
+      absl::Span<const ExportProgress> progress) = 0;
 
   // Catalogues, by the hash of their contents. A catalogue is removed when the
   // last machine with its hash changes. Catalogues without a machine are

@@ -51,6 +51,17 @@ class StoreWrapper : public aggregator::Store {
       absl::FunctionRef<void(const aggregator::Loss&)> on_loss) override {
     return store_.Read(request, on_frame, on_loss);
   }
+  absl::Status KeepExportCursors(bool keep) override {
+    return store_.KeepExportCursors(keep);
+  }
+  absl::Status ReadUnexported(const aggregator::UnexportedRequest& request,
+                              aggregator::UnexportedSink* sink) override {
+    return store_.ReadUnexported(request, sink);
+  }
+  absl::Status SetExported(
+      absl::Span<const aggregator::ExportProgress> progress) override {
+    return store_.SetExported(progress);
+  }
   absl::Status CheckRoom() const override { return store_.CheckRoom(); }
   bool HasCatalogue(absl::string_view hash) const override {
     return store_.HasCatalogue(hash);

@@ -249,8 +249,10 @@ absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
     RETURN_IF_ERROR(read);
   }
   Changes changes(parts_.database);
-  ASSIGN_OR_RETURN(const std::vector<ReceivedChunk> chunks,
-                   PutChunks(epoch_number, transposer.Finish(), &changes));
+  std::vector<UnexportedChunk> unexported;
+  ASSIGN_OR_RETURN(
+      const std::vector<ReceivedChunk> chunks,
+      PutChunks(epoch_number, transposer.Finish(), &unexported, &changes));
   RETURN_IF_ERROR(PutNewest(epoch_number, newest, &changes));
   RETURN_IF_ERROR(PutLosses(epoch_number, batches, &changes));
   PutFingerprints(epoch_number, batches, &changes);
@@ -262,8 +264,7 @@ absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
   }
   {
     absl::MutexLock lock(parts_.layout);
-    RETURN_IF_ERROR(
-        parts_.database->Write(&changes, Database::Durability::kProcess));
+    RETURN_IF_ERROR(parts_.exports->WriteNew(unexported, &changes));
     for (size_t i = 0; i < taken; ++i) {
       parts_.log->index().Remove((*segments)[i]);
     }
@@ -284,7 +285,7 @@ absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
 
 absl::StatusOr<std::vector<ReceivedChunk>> Compactor::PutChunks(
     uint32_t epoch_number, const std::vector<NewChunk>& chunks,
-    Changes* changes) {
+    std::vector<UnexportedChunk>* unexported, Changes* changes) {
   std::vector<ReceivedChunk> placed;
   for (const NewChunk& chunk : chunks) {
     ASSIGN_OR_RETURN(const uint32_t machine,
@@ -300,6 +301,10 @@ absl::StatusOr<std::vector<ReceivedChunk>> Compactor::PutChunks(
     }
     placed.push_back(
         {.key = key, .shapes = std::move(shapes), .received = chunk.received});
+    unexported->push_back({.key = key,
+                           .last_sequence = SequenceOf(chunk.last_order),
+                           .values = chunk.builder.values(),
+                           .received = chunk.received});
   }
   return placed;
 }
@@ -374,13 +379,18 @@ absl::Status Compactor::Merge(const MergePlan::Group& keys) {
   const std::vector<NewChunk> merged = transposer.Finish();
   if (merged.size() >= pieces.size()) return absl::OkStatus();
   Changes changes(parts_.database);
-  for (const StoredChunk& piece : pieces) DeleteChunk(piece, &changes);
+  std::vector<ChunkKey> replaced;
+  for (const StoredChunk& piece : pieces) {
+    DeleteChunk(piece, &changes);
+    replaced.push_back(piece.key);
+  }
+  std::vector<ChunkKey> made;
   for (const NewChunk& chunk : merged) {
-    ChunkKey key = keys.front();
+    ChunkKey& key = made.emplace_back(keys.front());
     key.order = chunk.order;
     RETURN_IF_ERROR(PutNewChunk(key, chunk, parts_.numbers, &changes).status());
   }
-  return parts_.database->Write(&changes, Database::Durability::kProcess);
+  return parts_.exports->WriteMerged(replaced, made, &changes);
 }
 
 absl::Status Compactor::DeleteRetired() {

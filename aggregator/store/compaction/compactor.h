@@ -44,6 +44,7 @@
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/definition_table.h"
 #include "aggregator/store/tables/epoch_table.h"
+#include "aggregator/store/tables/export_table.h"
 #include "aggregator/store/tables/key_numbers.h"
 #include "aggregator/store/tables/log.h"
 #include "aggregator/store/tables/lost_commits.h"
@@ -61,6 +62,7 @@ class Compactor {
     EpochTable* epochs;
     KeyNumbers* numbers;
     LostDefinitions* lost_definitions;
+    ExportTable* exports;
     const Directory* directory;
     // Held while samples move between the log and chunks.
     absl::Mutex* layout;
@@ -103,9 +105,10 @@ class Compactor {
   // If they need definitions that may still arrive, moves none and clears
   // `segments`.
   absl::Status Transpose(std::vector<LogSegment>* segments);
+  // Also returns the chunks in the form in which an export knows them.
   absl::StatusOr<std::vector<ReceivedChunk>> PutChunks(
       uint32_t epoch_number, const std::vector<NewChunk>& chunks,
-      Changes* changes);
+      std::vector<UnexportedChunk>* unexported, Changes* changes);
   struct NewestSamples;
   absl::Status PutNewest(uint32_t epoch_number, const NewestSamples& samples,
                          Changes* changes);

@@ -42,6 +42,7 @@ void Transposer::Add(FrameGroup group, uint64_t order, absl::Time received) {
     while (end < clocks.size() && ChunkHourOf(clocks[end]) == hour) ++end;
     NewChunk& chunk = ChunkFor(group, hour);
     chunk.received = std::max(chunk.received, received);
+    chunk.last_order = order;
     chunk.builder.Add(group, static_cast<uint32_t>(first),
                       static_cast<uint32_t>(end - first));
     first = end;

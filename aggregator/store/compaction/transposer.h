@@ -25,7 +25,8 @@ std::vector<FrameGroup> GroupFrames(std::vector<Frame> frames);
 struct NewChunk {
   std::string machine;
   uint32_t hour = 0;
-  uint64_t order = 0;  // position among the chunks of the epoch
+  uint64_t order = 0;       // position among the chunks of the epoch
+  uint64_t last_order = 0;  // that of its last group
   absl::Time received = absl::InfinitePast();  // of its newest batch
   ChunkBuilder builder;
 };

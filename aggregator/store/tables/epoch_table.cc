@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/store/tables/export_table.h"
 #include "aggregator/store/tables/keys.h"
 #include "base/status_macros.h"
 
@@ -389,6 +390,7 @@ absl::Status EpochTable::RemoveRecords() {
       if (!still) continue;  // the epoch has come back
       if (!key.empty()) changes.Delete(Family::kDefault, key);
       changes.Delete(Family::kDefault, DurableKey(number));
+      RETURN_IF_ERROR(ExportTable::RemoveEpoch(database_, number, &changes));
     }
     RETURN_IF_ERROR(database_.Write(&changes, Database::Durability::kProcess));
   }

@@ -31,6 +31,12 @@
 //                       sample in chunks
 //   f EPOCH# SEQUENCE   fingerprints of batches in chunks: this batch and the
 //                       following ones
+//   e EPOCH# MACHINE#   what the export has taken of the epoch's samples of the
+//                       machine; removed with the epoch's record
+//   p KEY               the chunk whose head has KEY has, or had when it was
+//                       removed, samples that the export has not taken: the
+//                       sequence of its last batch, the number of its values,
+//                       a time of receipt
 //
 // In "log":
 //
@@ -129,6 +135,7 @@ inline absl::Time StartOfHour(uint32_t hour) {
 // The position of a batch's first chunk among the chunks of an epoch. The
 // batch's other chunks follow. A sequence has 40 bits.
 constexpr uint64_t OrderOf(uint64_t sequence) { return sequence << 24; }
+constexpr uint64_t SequenceOf(uint64_t order) { return order >> 24; }
 
 inline std::string StoreIdKey() { return "i"; }
 inline std::string NamesKey() { return "v"; }
@@ -236,6 +243,17 @@ inline bool ParseFingerprintsKey(absl::string_view key, uint32_t* epoch_number,
   key.remove_prefix(1);
   return GetBigEndian(&key, epoch_number) && GetBigEndian(&key, sequence) &&
          key.empty();
+}
+inline std::string ExportCursorKey(uint32_t epoch_number, uint32_t machine) {
+  return absl::StrCat("e", BigEndian(epoch_number), BigEndian(machine));
+}
+// The prefix of the cursors of one epoch.
+inline std::string ExportCursorPrefix(uint32_t epoch_number) {
+  return absl::StrCat("e", BigEndian(epoch_number));
+}
+// `head_key` is the key of a chunk's head.
+inline std::string UnexportedKey(absl::string_view head_key) {
+  return absl::StrCat("p", head_key);
 }
 // The key that marks `key` as received in this hour.
 inline std::string ReceivedKey(Resolution resolution, uint32_t hour,

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/backup/verify.h"
 #include "aggregator/store/store.h"
+#include "tests/aggregator/store/random_fleet.h"
 #include "tests/support/countersets.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/one_disk_agent.h"
@@ -24,6 +25,7 @@ using ::testing::IsEmpty;
 using testing::IsOkAndHolds;
 using testing::kStart;
 using testing::OneDiskAgent;
+using testing::RandomFleet;
 using testing::StatusIs;
 using testing::TestAgent;
 using testing::TestStore;
@@ -79,116 +81,13 @@ std::string Difference(const Samples& a, const Samples& b) {
   return "";
 }
 
-// Agents of two machines with all kinds of events: restarts, clock steps,
-// instances that come and go, missing values, queries that begin and end,
-// losses.
-class Fleet {
- public:
-  Fleet(TestStore* store, uint64_t seed) : store_(*store), random_(seed) {
-    for (size_t i = 0; i < std::size(kMachines); ++i) Start(i);
-  }
-
-  static constexpr const char* kMachines[] = {"web-1", "db-1"};
-
-  void Step() {
-    const size_t i = Below(agents_.size());
-    Agent& agent = agents_[i];
-    if (Below(40) == 0) return Start(i);
-    if (Below(30) == 0) agent.time += 1000.0 * (1.0 - Below(3));
-    if (Below(50) == 0) agent.time += 3600.0 * Below(3);
-    if (Below(10) == 0) agent.collects_memory = !agent.collects_memory;
-    if (Below(10) == 0) agent.collects_slowly = !agent.collects_slowly;
-    if (Below(20) == 0) {
-      const absl::Time lost = kStart + absl::Seconds(agent.time);
-      agent.writer->Lose(Below(2) == 0 ? "" : kMachines[i], lost,
-                         lost + absl::Seconds(5), 5, v1::LOSS_CAUSE_SPOOL_FULL);
-    }
-    for (uint64_t ticks = 1 + Below(20); ticks > 0; --ticks) Tick(agent);
-    received_ += absl::Seconds(10 + Below(60));
-    EXPECT_OK(agent.writer->Send(received_));
-  }
-
-  absl::Time received() const { return received_; }
-
- private:
-  struct Agent {
-    std::unique_ptr<TestAgent> writer;
-    uint32_t machine = 0, disk = 0, memory = 0;
-    uint32_t disk_query = 0, slow_query = 0, memory_query = 0;
-    uint32_t no_instance = 0;
-    std::vector<uint32_t> instances;
-    bool collects_memory = true;
-    bool collects_slowly = false;  // the same counter, by another query
-    double time = 0;
-    uint64_t value = 0;
-  };
-
-  uint64_t Below(uint64_t limit) { return random_() % limit; }
-
-  void Start(size_t i) {
-    if (agents_.size() <= i) agents_.resize(i + 1);
-    Agent& agent = agents_[i];
-    agent.writer =
-        std::make_unique<TestAgent>(&store_, kMachines[i], ++epochs_);
-    agent.machine = agent.writer->Machine(kMachines[i]);
-    agent.disk = agent.writer->Counterset(testing::DiskRegistration());
-    agent.memory = agent.writer->Counterset(testing::MemoryRegistration());
-    agent.disk_query = agent.writer->Query(
-        agent.machine, agent.disk, absl::Seconds(1), {{testing::kTransfers}});
-    agent.slow_query = agent.writer->Query(
-        agent.machine, agent.disk, absl::Seconds(2), {{testing::kTransfers}});
-    agent.memory_query =
-        agent.writer->Query(agent.machine, agent.memory, absl::Seconds(1),
-                            {{testing::kPageFaults}});
-    agent.no_instance = agent.writer->Instance(agent.machine, agent.memory);
-    agent.instances.clear();
-  }
-
-  void Tick(Agent& agent) {
-    if (agent.instances.empty() || Below(15) == 0) {
-      agent.instances.push_back(agent.writer->Instance(
-          agent.machine, agent.disk, absl::StrCat("disk", Below(6)),
-          static_cast<uint32_t>(Below(3))));
-    }
-    if (Below(30) == 0) {
-      agent.writer->Retire(agent.instances.front());
-      agent.instances.erase(agent.instances.begin());
-    }
-    agent.time += 1;
-    std::vector<testing::BatchWriter::Row> rows;
-    for (const uint32_t instance : agent.instances) {
-      if (Below(20) == 0) continue;
-      agent.value += Below(100);
-      if (Below(20) == 0) {
-        rows.push_back({instance, {std::nullopt}});
-      } else {
-        rows.push_back({instance, {agent.value}});
-      }
-    }
-    std::vector<testing::BatchWriter::Result> results = {
-        {agent.collects_slowly ? agent.slow_query : agent.disk_query, rows}};
-    if (agent.collects_memory) {
-      results.push_back(
-          {agent.memory_query, {{agent.no_instance, {Below(1000)}}}});
-      if (Below(10) == 0) results.back() = {agent.memory_query, {}, 5};
-    }
-    agent.writer->AddBlock(1, ClocksAt(agent.time), std::move(results));
-  }
-
-  TestStore& store_;
-  std::mt19937_64 random_;
-  uint64_t epochs_ = 0;
-  absl::Time received_ = kStart;
-  std::vector<Agent> agents_;
-};
-
 TEST(Compaction, DoesNotChangeReadResults) {
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     SCOPED_TRACE(seed);
     TestStore store;
     TestStore untouched;
-    Fleet fleet(&store, seed);
-    Fleet same(&untouched, seed);
+    RandomFleet fleet(&store, seed);
+    RandomFleet same(&untouched, seed);
     std::mt19937_64 random(seed);
     for (int step = 0; step < 400; ++step) {
       fleet.Step();
@@ -199,7 +98,7 @@ TEST(Compaction, DoesNotChangeReadResults) {
       if (random() % 150 == 0) store.Reopen();
     }
     const auto expect_same = [&] {
-      for (const std::string machine : Fleet::kMachines) {
+      for (const std::string machine : RandomFleet::kMachines) {
         ASSERT_EQ(Difference(SamplesOf(store, machine),
                              SamplesOf(untouched, machine)),
                   "");

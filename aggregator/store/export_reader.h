@@ -1,0 +1,41 @@
+// Reads the samples that an export has not taken, from memory, from the log and
+// from chunks.
+
+#ifndef FLEETPERF_AGGREGATOR_STORE_EXPORT_READER_H_
+#define FLEETPERF_AGGREGATOR_STORE_EXPORT_READER_H_
+
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "aggregator/samples/unexported.h"
+#include "aggregator/store/recent/recent_batches.h"
+#include "aggregator/store/tables/database.h"
+#include "aggregator/store/tables/export_table.h"
+#include "aggregator/store/tables/key_numbers.h"
+#include "aggregator/store/tables/log.h"
+
+namespace fleetperf::aggregator {
+
+// Thread-safe.
+class ExportReader {
+ public:
+  struct Parts {
+    Database* database;
+    Log* log;
+    KeyNumbers* numbers;
+    RecentBatches* recent;
+    ExportTable* exports;
+    absl::Mutex* layout;  // see Compactor::Parts
+  };
+  // The objects that `parts` points to must outlive the reader.
+  explicit ExportReader(const Parts& parts) : parts_(parts) {}
+
+  // See Store::ReadUnexported.
+  absl::Status Read(const UnexportedRequest& request, UnexportedSink* sink);
+
+ private:
+  const Parts parts_;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_STORE_EXPORT_READER_H_
