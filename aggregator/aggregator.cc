@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "aggregator/export/exporter.h"
 #include "aggregator/ingest/expected_machines.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/maintenance/clock_guard.h"
@@ -107,6 +108,7 @@ class RunningAggregator : public Aggregator {
   // ignores them once it is stopped.
   ~RunningAggregator() override {
     own_collection_.reset();
+    exporter_.reset();
     certificate_watch_.reset();
     // These end the streams of agents and subscribers, and queries.
     server_.reset();  // before the page, for which its calls make login links
@@ -144,6 +146,10 @@ class RunningAggregator : public Aggregator {
                                   std::move(clients), services_, streams_));
     certificate_watch_ = std::make_unique<CertificateWatch>(
         std::move(identities), std::move(revoked), server_.get(), &clock_);
+    if (config_.exporting.has_value()) {
+      exporter_ =
+          std::make_unique<Exporter>(*config_.exporting, store_.get(), &clock_);
+    }
     own_counters_ = std::make_unique<OwnCounterset>(
         MakeOwnCounters({.store = store_.get(),
                          .ingest = ingest_.get(),
@@ -154,6 +160,7 @@ class RunningAggregator : public Aggregator {
                          .clock = &clock_,
                          .guard = guard_.get(),
                          .maintenance = maintenance_.get(),
+                         .exporter = exporter_.get(),
                          .queries = &query_slots_,
                          .lists = &list_slots_}));
     own_collection_ = std::make_unique<OwnCollection>(
@@ -244,6 +251,7 @@ class RunningAggregator : public Aggregator {
   std::unique_ptr<RpcServer> server_;
   std::unique_ptr<web::WebPage> page_;  // nullptr: there is none
   std::unique_ptr<CertificateWatch> certificate_watch_;
+  std::unique_ptr<Exporter> exporter_;
   std::unique_ptr<OwnCounterset> own_counters_;
   std::unique_ptr<OwnCollection> own_collection_;
 };
@@ -260,6 +268,7 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(
   ASSIGN_OR_RETURN(
       std::unique_ptr<Store> store,
       OpenRocksDbStore(config.store_directory, clock, config.recent_memory));
+  RETURN_IF_ERROR(store->KeepExportCursors(config.exporting.has_value()));
   auto aggregator =
       std::make_unique<RunningAggregator>(config, std::move(store), clock);
   RETURN_IF_ERROR(aggregator->Serve(std::move(identity)));

@@ -1,6 +1,7 @@
 #include "aggregator/config.h"
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/ingest/agent_limits.h"
 #include "aggregator/memory_limit.h"
+#include "aggregator/query/resolver.h"
 #include "aggregator/samples/labels.h"
 #include "aggregator/samples/machine_name.h"
 #include "base/address.h"
@@ -105,6 +107,22 @@ LabelRules ReadMachineLabels(ConfigSection& root) {
   return LabelRules(std::move(rules));
 }
 
+std::optional<ExportConfig> ReadExport(ConfigSection& root) {
+  if (!root.Has("export")) return std::nullopt;
+  ConfigSection section = root.Section("export");
+  ExportConfig config{.target = ReadRemoteWriteTarget(section)};
+  section.Read("paths", &config.paths);
+  if (!config.paths.empty()) {
+    const auto parsed =
+        PathSet::Parse(config.paths, std::vector<std::string>());
+    if (!parsed.ok()) section.Error("paths", parsed.status().message());
+  }
+  section.Read("interval", &config.interval, absl::Seconds(1),
+               absl::Minutes(5));
+  section.Read("shards", &config.shards, 1, 64);
+  return config;
+}
+
 void ReadListen(ConfigSection& root, std::string* listen) {
   root.Require("listen", listen);
   if (listen->empty()) return;
@@ -178,6 +196,7 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
                      0, kMaxValue);
   config.machine_labels = ReadMachineLabels(root);
   config.plans = ReadPlans(root);
+  config.exporting = ReadExport(root);
   config.log = ReadLogConfig(root);
   RETURN_IF_ERROR(file.Finish());
   config.settings = file.settings();

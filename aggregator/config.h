@@ -4,12 +4,14 @@
 #define FLEETPERF_AGGREGATOR_CONFIG_H_
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "aggregator/export/exporter.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/maintenance/maintenance.h"
 #include "aggregator/plan/plan_entry.h"
@@ -47,6 +49,7 @@ struct Config {
   std::set<std::string> expected_machines;  // canonical names
   LabelRules machine_labels;
   std::vector<PlanEntry> plans;
+  std::optional<ExportConfig> exporting;
   LogConfig log;
   ConfigSettings settings;  // the keys of the file
 };

@@ -124,6 +124,31 @@ constexpr ConfigKey kKeys[] = {
      "must match",
      kReload, "any"},
     {"plans[].queries", "as `queries` of an agent", kReload, "required"},
+    {"export.url",
+     "the address of an engine: `https://engine.example/api/v1/write`; while "
+     "this section is there, the engine gets the samples that arrive, by "
+     "Prometheus remote write ([export.md](../tasks/export.md))"},
+    {"export.paths", "counters to export, as `fleetperf query` names them",
+     kRestart, "all"},
+    {"export.interval",
+     "the time between two looks for new samples, which are sent together"},
+    {"export.shards",
+     "requests in progress at a time; each has some of the machines"},
+    {"export.timeout", "the longest time of a request"},
+    {"export.tls.authority",
+     "PEM file of the authorities that the engine's certificate must be from; "
+     "read again when it changes, like the next two",
+     kRestart, "those of the system"},
+    {"export.tls.certificate", "PEM file of a certificate for the engine"},
+    {"export.tls.key",
+     "PEM file of that certificate's key; see `tls.key` for its mode"},
+    {"export.basic_auth.user", "the user of HTTP's basic authentication"},
+    {"export.basic_auth.password_file",
+     "a file with the password in one line; see `tls.key` for its mode; read "
+     "for each request"},
+    {"export.bearer_token_file",
+     "a file with a token in one line, instead of a user; see `tls.key` for "
+     "its mode; read for each request"},
     {"log.level", "`debug`, `info`, `warning`, `error`", kReload},
     {"log.format",
      "`text`, or `json`: an object a line "

@@ -231,16 +231,45 @@ Group StoreCounters(const OwnParts& parts) {
           }};
 }
 
+Group ExportCounters(const Exporter* exporter) {
+  return {{{80, kPerfCounterLargeRawcount, "Export Lag Seconds",
+            "Time since the aggregator received the oldest sample that the "
+            "export found and has not sent; 0 without an export."},
+           {81, kPerfCounterBulkCount, "Export Samples/sec",
+            "Values that the engine has taken."},
+           {82, kPerfCounterBulkCount, "Export Requests/sec",
+            "Requests that the engine has taken."},
+           {83, kPerfCounterLargeDelta, "Export Failures",
+            "Failed requests to the engine, and failed reads of samples for "
+            "it. They are tried again."},
+           {84, kPerfCounterLargeDelta, "Export Samples Refused",
+            "Values that the engine refused for good."},
+           {85, kPerfCounterLargeDelta, "Export Values Lost",
+            "Raw values, about, that were removed or thinned before they were "
+            "exported."}},
+          [=] {
+            ExportCounts counts;
+            if (exporter != nullptr) counts = exporter->counts();
+            return Values{Number(absl::ToInt64Seconds(counts.lag)),
+                          counts.samples,
+                          counts.requests,
+                          counts.failures,
+                          counts.refused,
+                          counts.lost};
+          }};
+}
+
 }  // namespace
 
 OwnCounterset MakeOwnCounters(const OwnParts& parts) {
-  return OwnCounterset(
-      "{6986aa6e-bebd-56e8-928b-3b1dffbf5f4d}", "fleetperf Aggregator",
-      "The aggregator's own work, backlog, limits and losses.",
-      {IngestCounters(parts.ingest), FleetCounters(parts),
-       CommitCounters(parts.ingest), HubCounters(parts.hub),
-       ServerCounters(parts.server), CallCounters(parts), StoreCounters(parts),
-       SecurityCounters(parts), ProcessCounters()});
+  return OwnCounterset("{6986aa6e-bebd-56e8-928b-3b1dffbf5f4d}",
+                       "fleetperf Aggregator",
+                       "The aggregator's own work, backlog, limits and losses.",
+                       {IngestCounters(parts.ingest), FleetCounters(parts),
+                        CommitCounters(parts.ingest), HubCounters(parts.hub),
+                        ServerCounters(parts.server), CallCounters(parts),
+                        StoreCounters(parts), SecurityCounters(parts),
+                        ExportCounters(parts.exporter), ProcessCounters()});
 }
 
 }  // namespace fleetperf::aggregator

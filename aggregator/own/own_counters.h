@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_AGGREGATOR_OWN_OWN_COUNTERS_H_
 #define FLEETPERF_AGGREGATOR_OWN_OWN_COUNTERS_H_
 
+#include "aggregator/export/exporter.h"
 #include "aggregator/ingest/expected_machines.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/maintenance/clock_guard.h"
@@ -17,7 +18,7 @@
 
 namespace fleetperf::aggregator {
 
-// The counted parts. All of them must outlive the counterset.
+// The counted parts. They must outlive the counterset.
 struct OwnParts {
   Store* store = nullptr;
   const Ingest* ingest = nullptr;
@@ -28,6 +29,7 @@ struct OwnParts {
   const Clock* clock = nullptr;
   ClockGuard* guard = nullptr;
   const Maintenance* maintenance = nullptr;
+  const Exporter* exporter = nullptr;  // may be null
   const WorkSlots* queries = nullptr;
   const WorkSlots* lists = nullptr;
 };

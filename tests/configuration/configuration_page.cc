@@ -74,6 +74,8 @@ plans:
     operating_system: Linux*
     queries:
       - counterset: System
+export:
+  url: http://127.0.0.1:8428/api/v1/write
 )";
 
 constexpr char kCommandLineNotes[] =

@@ -1,0 +1,343 @@
+#include "aggregator/export/export_shard.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "aggregator/formula/piece.h"
+#include "aggregator/query/resolver.h"
+#include "base/excerpt.h"
+#include "base/printable.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+constexpr absl::Duration kFirstWait = absl::Seconds(1);
+constexpr absl::Duration kLongestWait = absl::Seconds(30);
+// The bytes of a request before compression. The engines take several MiB.
+constexpr size_t kMaxRequest = 1 << 20;
+// The samples of a request, which an engine checks one by one.
+constexpr size_t kMaxSamples = 20'000;
+constexpr size_t kMaxProgress = 1000;
+// Ticks may wait up to five minutes at an agent.
+constexpr absl::Duration kSilent = absl::Minutes(6);
+constexpr int64_t kNone = INT64_MAX;
+
+// The same in each run, so that it is easy to follow what a shard does.
+size_t Hash(std::string_view name) {
+  uint64_t hash = 14695981039346656037u;  // FNV-1a
+  for (const char c : name) {
+    hash = (hash ^ static_cast<uint8_t>(c)) * 1099511628211u;
+  }
+  return hash;
+}
+
+std::vector<absl::Duration> IntervalsOf(const Directory& directory,
+                                        const std::string& machine) {
+  std::set<absl::Duration> intervals;
+  for (const auto& counterset : directory.Countersets(machine)) {
+    for (const auto& [id, interval] : counterset->counters) {
+      intervals.insert(interval);
+    }
+  }
+  return {intervals.begin(), intervals.end()};
+}
+
+}  // namespace
+
+// The samples of one machine that are being exported.
+class ExportShard::Machine : public UnexportedSink {
+ public:
+  Machine(ExportShard* shard, const std::string& name, const PathSet* paths)
+      : shard_(*shard),
+        name_(name),
+        labels_(shard->store_.directory().LabelsOf(name)),
+        encoder_(name, labels_, paths, &shard->schemas_) {}
+
+  SeriesEncoder& encoder() { return encoder_; }
+
+  void Begin(absl::Time received, uint64_t lost) override {
+    shard_.received_ = absl::ToUnixNanos(received);
+    shard_.oldest_ = std::min<int64_t>(shard_.oldest_, shard_.received_);
+    lost_ = lost;
+  }
+  absl::Status BeginFrame(const Frame& frame, uint32_t first_new) override {
+    if (shard_.IsStopping()) return absl::CancelledError("stopping");
+    encoder_.BeginFrame(frame, first_new);
+    shard_.active_[name_] = {.at = shard_.clock_.Monotonic(),
+                             .newest = perflib::TimeOf(frame.clocks->back()),
+                             .labels = labels_};
+    return absl::OkStatus();
+  }
+  absl::Status AddTicks(uint32_t begin, uint32_t end) override {
+    return encoder_.AddTicks(begin, end,
+                             [this](absl::string_view labels,
+                                    absl::Span<const ExportSample> samples) {
+                               return shard_.Add(labels, samples);
+                             });
+  }
+  void Advance(ExportProgress progress) override {
+    std::vector<ExportProgress>& all = shard_.progress_;
+    if (!all.empty() && all.back().cursor_key == progress.cursor_key) {
+      // Replaces the cursor, and adds to the chunks.
+      progress.taken_chunks.insert(progress.taken_chunks.end(),
+                                   all.back().taken_chunks.begin(),
+                                   all.back().taken_chunks.end());
+      all.back() = std::move(progress);
+    } else {
+      all.push_back(std::move(progress));
+    }
+    if (lost_ > 0) {
+      shard_.lost_ += lost_;
+      shard_.log_.Warn(
+          "lost",
+          absl::StrCat("about ", lost_, " values of ", name_,
+                       " were not exported: they were removed or thinned "
+                       "before; see store.full_resolution"),
+          name_);
+      lost_ = 0;
+    }
+  }
+
+ private:
+  ExportShard& shard_;
+  const std::string name_;
+  const Labels labels_;
+  SeriesEncoder encoder_;
+  uint64_t lost_ = 0;
+};
+
+ExportShard::ExportShard(const Options& options, Store* store,
+                         const Clock* clock)
+    : options_(options),
+      store_(*store),
+      clock_(*clock),
+      client_(options.target),
+      log_(absl::Minutes(5), *clock),
+      received_(kNone),
+      backoff_(kFirstWait, kLongestWait),
+      oldest_(kNone),
+      stopped_(clock),
+      thread_([this] { Run(); }) {}
+
+ExportShard::~ExportShard() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    stopped_.Notify();
+  }
+  client_.Cancel();
+  thread_.join();
+}
+
+ExportCounts ExportShard::counts() const {
+  ExportCounts counts{.samples = samples_,
+                      .requests = requests_,
+                      .failures = failures_,
+                      .refused = refused_,
+                      .lost = lost_};
+  const int64_t oldest = oldest_;
+  if (oldest != kNone) {
+    counts.lag = std::max(absl::ZeroDuration(),
+                          clock_.Now() - absl::FromUnixNanos(oldest));
+  }
+  return counts;
+}
+
+bool ExportShard::IsStopping() {
+  absl::MutexLock lock(&mutex_);
+  return stopping_;
+}
+
+void ExportShard::Run() {
+  const auto is_stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_;
+  };
+  for (;;) {
+    absl::Duration wait = options_.interval;
+    const absl::Status status = ExportAll();
+    if (IsStopping()) return;
+    if (!status.ok()) {
+      NoteFailure(status);
+      wait = std::max(
+          backoff_.Next(),
+          std::min(client_.retry_after().value_or(absl::ZeroDuration()),
+                   kLongestWait));
+    }
+    absl::MutexLock lock(&mutex_);
+    if (stopped_.Await(&mutex_, wait, is_stopping)) return;
+  }
+}
+
+absl::Status ExportShard::ExportAll() {
+  // What an error left is read again.
+  request_ = WriteRequestBuilder();
+  progress_.clear();
+  not_sent_ = absl::OkStatus();
+  schemas_.Trim();
+  const Directory& directory = store_.directory();
+  std::optional<PathSet> paths;
+  if (!options_.paths.empty()) {
+    ASSIGN_OR_RETURN(paths, PathSet::Parse(options_.paths, directory));
+  }
+  std::vector<std::string> machines;
+  for (std::string& machine : directory.Machines()) {
+    if (Hash(machine) % options_.count == options_.number) {
+      machines.push_back(std::move(machine));
+    }
+  }
+  // Continues where an error ended the last time, so that each machine has its
+  // turn.
+  std::rotate(machines.begin(),
+              std::lower_bound(machines.begin(), machines.end(), next_),
+              machines.end());
+  for (const std::string& machine : machines) {
+    next_ = machine;
+    RETURN_IF_ERROR(Export(machine, paths.has_value() ? &*paths : nullptr));
+    if (progress_.size() >= kMaxProgress) RETURN_IF_ERROR(Flush());
+  }
+  next_.clear();
+  RETURN_IF_ERROR(EndSilent(paths.has_value() ? &*paths : nullptr));
+  return Flush();
+}
+
+absl::Status ExportShard::Export(const std::string& name,
+                                 const PathSet* paths) {
+  Machine machine(this, name, paths);
+  const absl::Status read = store_.ReadUnexported(
+      {.machine = name,
+       .filter =
+           [&](const CollectedQuery& query) {
+             return machine.encoder().Selects(query);
+           },
+       .columns =
+           [&](const CollectedQuery& query) {
+             return machine.encoder().WantedColumns(query);
+           },
+       .intervals = IntervalsOf(store_.directory(), name)},
+      &machine);
+  received_ = kNone;
+  if (read.ok() || !not_sent_.ok() || absl::IsCancelled(read)) {
+    return not_sent_.ok() ? read : not_sent_;
+  }
+  // Other machines do not wait for one that cannot be read.
+  ++failures_;
+  log_.Warn("unreadable",
+            absl::StrCat("cannot read samples of ", name,
+                         " to export them: ", Printable(read.message())),
+            name);
+  return absl::OkStatus();
+}
+
+absl::Status ExportShard::Add(absl::string_view labels,
+                              absl::Span<const ExportSample> samples) {
+  request_.Add(labels, samples);
+  if (request_.size() < kMaxRequest && request_.samples() < kMaxSamples) {
+    return absl::OkStatus();
+  }
+  return Flush();
+}
+
+absl::Status ExportShard::EndSilent(const PathSet* paths) {
+  const Directory& directory = store_.directory();
+  const absl::Duration now = clock_.Monotonic();
+  for (auto next = active_.begin(); next != active_.end();) {
+    const auto machine = next++;
+    const auto& [name, activity] = *machine;
+    const bool is_known = directory.NewestSample(name).has_value();
+    if (is_known && now - activity.at < kSilent) continue;
+    RETURN_IF_ERROR(End(name, activity.newest, activity.labels, paths));
+    active_.erase(machine);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ExportShard::End(const std::string& machine, absl::Time newest,
+                              const Labels& labels, const PathSet* paths) {
+  SeriesEncoder encoder(machine, labels, paths, &schemas_);
+  const std::vector<absl::Duration> intervals =
+      IntervalsOf(store_.directory(), machine);
+  const absl::Duration longest =
+      intervals.empty() ? absl::ZeroDuration() : intervals.back();
+  const absl::Status read = store_.Read(
+      {.machine = machine,
+       .from = newest - longest * kMaxIntervalsBefore,
+       .to = newest,
+       .filter =
+           [&](const CollectedQuery& query) {
+             return !query.is_thinned() && encoder.Selects(query);
+           },
+       .columns =
+           [&](const CollectedQuery& query) {
+             return encoder.WantedColumns(query);
+           }},
+      [&](const Frame& frame) {
+        if (!frame.clocks->empty()) {
+          encoder.BeginFrame(frame,
+                             static_cast<uint32_t>(frame.clocks->size()));
+        }
+        return absl::OkStatus();
+      },
+      [](const Loss&) {});
+  if (!read.ok()) {
+    log_.Warn("unreadable",
+              absl::StrCat("cannot end the series of ", machine, ": ",
+                           Printable(read.message())),
+              machine);
+  }
+  return encoder.End([this](absl::string_view encoded,
+                            absl::Span<const ExportSample> samples) {
+    return Add(encoded, samples);
+  });
+}
+
+absl::Status ExportShard::Flush() {
+  not_sent_ = Send();
+  if (not_sent_.ok()) oldest_ = received_;
+  return not_sent_;
+}
+
+absl::Status ExportShard::Send() {
+  if (request_.samples() > 0) {
+    const size_t samples = request_.samples();
+    const absl::Status status = client_.Send(request_.Take());
+    if (absl::IsInvalidArgument(status)) {
+      refused_ += samples;
+      log_.Warn("refused", Printable(status.message()));
+    } else if (!status.ok()) {
+      return status;
+    } else {
+      samples_ += samples;
+      ++requests_;
+      NoteSuccess();
+    }
+  }
+  if (progress_.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(store_.SetExported(progress_));
+  progress_.clear();
+  return absl::OkStatus();
+}
+
+void ExportShard::NoteFailure(const absl::Status& status) {
+  ++failures_;
+  if (!is_failing_) {
+    spdlog::warn("shard {} of the export waits: {}", options_.number,
+                 Excerpt(Printable(status.message())));
+  }
+  is_failing_ = true;
+}
+
+void ExportShard::NoteSuccess() {
+  backoff_.Reset();
+  if (!is_failing_) return;
+  is_failing_ = false;
+  spdlog::info("shard {} of the export goes on", options_.number);
+}
+
+}  // namespace fleetperf::aggregator

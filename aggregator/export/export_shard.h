@@ -1,0 +1,129 @@
+// Exports the samples of some machines, on a thread of its own.
+//
+// At an interval, the thread reads what the store has that was not exported
+// yet, machine by machine, and sends it in requests of bounded size. What a
+// request has is stored as exported once the engine has it. After an error, the
+// thread forgets the request, waits, and reads the samples again.
+//
+// The series of a machine end with staleness markers once nothing has arrived
+// of it for six minutes, or once it was forgotten.
+
+#ifndef FLEETPERF_AGGREGATOR_EXPORT_EXPORT_SHARD_H_
+#define FLEETPERF_AGGREGATOR_EXPORT_EXPORT_SHARD_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "aggregator/export/exported_schema.h"
+#include "aggregator/export/remote_write_client.h"
+#include "aggregator/export/series_encoder.h"
+#include "aggregator/export/write_request.h"
+#include "aggregator/samples/unexported.h"
+#include "aggregator/store/store.h"
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "base/logging.h"
+#include "base/wakeup.h"
+
+namespace fleetperf::aggregator {
+
+// What a shard has done since the start.
+struct ExportCounts {
+  uint64_t samples = 0;   // that the engine has
+  uint64_t requests = 0;  // that the engine has
+  uint64_t failures = 0;  // of requests and reads, which are tried again
+  uint64_t refused = 0;   // samples that the engine refused for good
+  uint64_t lost = 0;      // values, about: removed or thinned before
+  // Since the oldest sample was received that was found, but not exported.
+  absl::Duration lag;
+};
+
+// Thread-safe.
+class ExportShard {
+ public:
+  struct Options {
+    RemoteWriteTarget target;
+    std::vector<std::string> paths;  // empty: all counters
+    absl::Duration interval;         // between two looks at the store
+    size_t number = 0;               // of `count` shards
+    size_t count = 1;
+  };
+  // Exports until destruction. The pointers must outlive the shard.
+  ExportShard(const Options& options, Store* store, const Clock* clock);
+  ~ExportShard();
+
+  ExportCounts counts() const;
+
+ private:
+  class Machine;
+
+  void Run();
+  // Exports everything that the machines have.
+  absl::Status ExportAll();
+  absl::Status Export(const std::string& machine, const PathSet* paths);
+  // Ends the series of machines that have gone.
+  absl::Status EndSilent(const PathSet* paths);
+  absl::Status End(const std::string& machine, absl::Time newest,
+                   const Labels& labels, const PathSet* paths);
+  absl::Status Add(absl::string_view labels,
+                   absl::Span<const ExportSample> samples);
+  // Sends the request, and stores what it had as exported.
+  absl::Status Flush();
+  absl::Status Send();
+  // Logs an error after which the thread waits.
+  void NoteFailure(const absl::Status& status);
+  void NoteSuccess();
+  bool IsStopping();
+
+  const Options options_;
+  Store& store_;
+  const Clock& clock_;
+  RemoteWriteClient client_;
+  LogOncePerCause log_;
+
+  // Used only by the thread.
+  ExportedSchemas schemas_;
+  WriteRequestBuilder request_;
+  // Of machines whose samples are all in the request, or were sent.
+  std::vector<ExportProgress> progress_;
+  std::string next_;       // the machine to begin with
+  absl::Status not_sent_;  // the error of Flush that ended a read
+  // When a machine last had new samples, its newest tick, and its labels then.
+  struct Activity {
+    absl::Duration at;  // Clock::Monotonic()
+    absl::Time newest;
+    Labels labels;
+  };
+  absl::flat_hash_map<std::string, Activity> active_;
+  // The receipt of the oldest sample of the machine being read, as oldest_.
+  int64_t received_;
+  bool is_failing_ = false;
+  Backoff backoff_;
+
+  std::atomic<uint64_t> samples_ = 0;
+  std::atomic<uint64_t> requests_ = 0;
+  std::atomic<uint64_t> failures_ = 0;
+  std::atomic<uint64_t> refused_ = 0;
+  std::atomic<uint64_t> lost_ = 0;
+  // The receipt of the oldest sample that was found and is not exported, in
+  // nanoseconds since 1970; INT64_MAX if there is none.
+  std::atomic<int64_t> oldest_;
+
+  absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  Wakeup stopped_;
+  std::thread thread_;  // last: it uses the other members
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_EXPORT_EXPORT_SHARD_H_

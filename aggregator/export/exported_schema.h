@@ -1,0 +1,43 @@
+// What the export needs to know of each counterset.
+
+#ifndef FLEETPERF_AGGREGATOR_EXPORT_EXPORTED_SCHEMA_H_
+#define FLEETPERF_AGGREGATOR_EXPORT_EXPORTED_SCHEMA_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "aggregator/formula/counter_formula.h"
+#include "aggregator/samples/frame.h"
+
+namespace fleetperf::aggregator {
+
+struct ExportedCounter {
+  CounterFormula formula;
+  std::string name_label;  // encoded
+  double factor = 1;       // from the counter's unit to the metric's
+};
+
+struct ExportedSchema {
+  std::shared_ptr<const Schema> schema;
+  std::vector<ExportedCounter> counters;  // that can have a value
+};
+
+// Names the metrics of each counterset once. Thread-compatible.
+class ExportedSchemas {
+ public:
+  // The result is valid until Trim.
+  const ExportedSchema& Get(const std::shared_ptr<const Schema>& schema);
+  // Forgets the countersets if there are too many.
+  void Trim();
+
+ private:
+  absl::flat_hash_map<std::shared_ptr<const Schema>,
+                      std::unique_ptr<const ExportedSchema>>
+      schemas_;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_EXPORT_EXPORTED_SCHEMA_H_

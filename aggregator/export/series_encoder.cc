@@ -1,0 +1,227 @@
+#include "aggregator/export/series_encoder.h"
+
+#include <algorithm>
+
+#include "aggregator/export/metric_names.h"
+#include "aggregator/formula/piece.h"
+#include "base/status_macros.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+constexpr char kNameLabel[] = "__name__";
+
+// Whether an older sample of the series may be needed.
+bool NeedsLast(const ExportedCounter& counter) {
+  return counter.formula.uses_two_samples();
+}
+
+}  // namespace
+
+SeriesEncoder::SeriesEncoder(std::string machine, const Labels& labels,
+                             const PathSet* paths, ExportedSchemas* schemas)
+    : machine_(std::move(machine)),
+      machine_labels_(MachineLabels(machine_, labels)),
+      paths_(paths),
+      schemas_(*schemas) {}
+
+bool SeriesEncoder::Selects(const CollectedQuery& query) {
+  return paths_ == nullptr ||
+         (paths_->MatchesMachine(machine_) &&
+          paths_->SelectFrom(machine_, query.schema).has_value());
+}
+
+std::vector<bool> SeriesEncoder::WantedColumns(const CollectedQuery& query) {
+  std::vector<bool> wanted(query.columns.size());
+  for (const Counter& counter : MakeQuery(query).counters) {
+    for (const size_t number : counter.columns.Numbers()) wanted[number] = true;
+  }
+  return wanted;
+}
+
+SeriesEncoder::Query& SeriesEncoder::QueryOf(
+    const std::shared_ptr<const CollectedQuery>& query) {
+  std::unique_ptr<Query>& known = queries_[query];
+  if (known == nullptr) known = std::make_unique<Query>(MakeQuery(*query));
+  return *known;
+}
+
+SeriesEncoder::Query SeriesEncoder::MakeQuery(const CollectedQuery& query) {
+  Query made{.schema = &schemas_.Get(query.schema)};
+  if (paths_ != nullptr) {
+    made.selected = paths_->SelectFrom(machine_, query.schema);
+    if (!made.selected.has_value()) return made;
+  }
+  const auto is_selected = [&](uint32_t counter_id) {
+    return !made.selected.has_value() ||
+           std::any_of(made.selected->selections.begin(),
+                       made.selected->selections.end(),
+                       [&](const Selection& selection) {
+                         return std::count(selection.counter_ids.begin(),
+                                           selection.counter_ids.end(),
+                                           counter_id) > 0;
+                       });
+  };
+  const std::vector<ExportedCounter>& counters = made.schema->counters;
+  for (size_t i = 0; i < counters.size(); ++i) {
+    if (!is_selected(counters[i].formula.counter_id)) continue;
+    const auto columns = FindSeriesColumns(query, counters[i].formula);
+    if (columns.has_value()) made.counters.push_back({i, *columns});
+  }
+  return made;
+}
+
+SeriesEncoder::LastSamples& SeriesEncoder::LastOf(const Frame& frame,
+                                                  const Frame::Run& run) {
+  LastSamples*& known = last_of_life_[run.instance];
+  if (known != nullptr) return *known;
+  const Instance& instance = *run.instance;
+  std::unique_ptr<LastSamples>& last =
+      last_[{frame.query->schema.get(), instance.name, instance.instance_id,
+             instance.occurrence}];
+  if (last == nullptr) {
+    last = std::make_unique<LastSamples>(query_->schema->counters.size());
+  }
+  return *(known = last.get());
+}
+
+void SeriesEncoder::KeepPresent() {
+  if (ticks_ == nullptr) return;
+  present_[ticks_->query()] = {.query = query_,
+                               .lines = lines_.TakePresent(),
+                               .unix_millis = unix_millis_.back()};
+}
+
+void SeriesEncoder::BeginFrame(const Frame& frame, uint32_t first_new) {
+  KeepPresent();
+  frame_ = &frame;
+  query_ = &QueryOf(frame.query);
+  ticks_ = &links_.Add(frame);
+  lines_.Set(frame, std::move(present_[ticks_->query()].lines));
+  unix_millis_.clear();
+  for (const perflib::Clocks& clocks : *frame.clocks) {
+    unix_millis_.push_back(absl::ToUnixMillis(perflib::TimeOf(clocks)));
+  }
+  if (first_new == 0) return;
+  KeepLast(frame, first_new);
+  for (InstanceLine& line : lines_.lines()) lines_.Take(0, first_new, &line);
+}
+
+// Keeps the last samples before a tick.
+void SeriesEncoder::KeepLast(const Frame& frame, uint32_t first_new) {
+  for (size_t i = 0; i < frame.runs.size(); ++i) {
+    const Frame::Run& run = frame.runs[i];
+    if (run.first_tick >= first_new || run.tick_count == 0) continue;
+    const uint32_t tick = std::min(run.tick_count, first_new - run.first_tick);
+    LastSamples& last = LastOf(frame, run);
+    for (const Counter& counter : query_->counters) {
+      if (!NeedsLast(query_->schema->counters[counter.number])) continue;
+      last[counter.number] =
+          SeriesRun(frame, i, counter.columns).Sample(tick - 1);
+    }
+  }
+}
+
+absl::Status SeriesEncoder::AddTicks(uint32_t begin, uint32_t end, Add add) {
+  for (InstanceLine& line : lines_.lines()) {
+    const auto& parts = lines_.Take(begin, end, &line);
+    if (parts.empty()) continue;
+    for (const Counter& counter : query_->counters) {
+      const ExportedCounter& of = query_->schema->counters[counter.number];
+      samples_.clear();
+      for (const InstanceLine::Part& part : parts) {
+        AddValues(part, counter, of);
+      }
+      if (samples_.empty() || !Selects(line, of)) continue;
+      RETURN_IF_ERROR(add(LabelsOf(&line, of), samples_));
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool SeriesEncoder::Selects(const InstanceLine& line,
+                            const ExportedCounter& counter) const {
+  return !query_->selected.has_value() ||
+         query_->selected->Selects(counter.formula.counter_id,
+                                   line.instance->name, line.index);
+}
+
+absl::Status SeriesEncoder::End(Add add) {
+  KeepPresent();
+  for (auto& [number, present] : present_) {
+    query_ = present.query;
+    const ExportSample end = {present.unix_millis + 1, StaleMarker()};
+    for (InstanceLine& line : present.lines) {
+      for (const Counter& counter : query_->counters) {
+        const ExportedCounter& of = query_->schema->counters[counter.number];
+        if (!Selects(line, of)) continue;
+        RETURN_IF_ERROR(add(LabelsOf(&line, of), {&end, 1}));
+      }
+    }
+  }
+  present_.clear();
+  ticks_ = nullptr;
+  return absl::OkStatus();
+}
+
+void SeriesEncoder::AddValues(const InstanceLine::Part& part,
+                              const Counter& counter,
+                              const ExportedCounter& of) {
+  if (part.is_end) {
+    samples_.push_back({unix_millis_[part.begin], StaleMarker()});
+    return;
+  }
+  const SeriesRun run(*frame_, part.run, counter.columns);
+  std::optional<RawSample> last;
+  std::optional<RawSample>* kept = nullptr;
+  if (NeedsLast(of)) {
+    kept = &LastOf(*frame_, frame_->runs[part.run])[counter.number];
+    // The lines of a frame are not in the order of time.
+    last = part.begin == run.first_tick()
+               ? *kept
+               : run.Sample(part.begin - run.first_tick() - 1);
+  }
+  for (uint32_t tick = part.begin; tick < part.end; ++tick) {
+    const RawSample sample = run.Sample(tick - run.first_tick());
+    const bool begins = !last.has_value() || last->life != sample.life;
+    if (begins && run.is_born() && NeedsLast(of) &&
+        ticks_->LengthTo(tick) > 0) {
+      last = BeforeBirth(sample, ticks_->ClocksBefore(tick));
+    }
+    const std::optional<Piece> piece =
+        PieceTo(of.formula, last, sample, run.interval());
+    last = sample;
+    if (NeedsLast(of) && !piece.has_value()) continue;
+    const CalculatedValue value = ValueOfSample(of.formula, sample, piece);
+    if (!value.ok()) continue;
+    samples_.push_back({unix_millis_[tick], value.value * of.factor});
+  }
+  if (kept != nullptr && part.end == run.first_tick() + run.ticks()) {
+    *kept = last;
+  }
+}
+
+// The label of the metric's name is the only one that the counters of an
+// instance do not share.
+absl::string_view SeriesEncoder::LabelsOf(InstanceLine* line,
+                                          const ExportedCounter& counter) {
+  if (!line->has_labels) {
+    std::optional<absl::string_view> instance;
+    if (query_->schema->schema->registration.HasInstances()) {
+      instance = line->instance->name;
+    }
+    const Labels all =
+        SeriesLabels(machine_labels_, {.name = "any"}, instance, line->index);
+    line->labels_before =
+        EncodeLabels(Labels(all.begin(), all.lower_bound(kNameLabel)));
+    line->labels_after =
+        EncodeLabels(Labels(all.upper_bound(kNameLabel), all.end()));
+    line->has_labels = true;
+  }
+  labels_.assign(line->labels_before);
+  labels_.append(counter.name_label);
+  labels_.append(line->labels_after);
+  return labels_;
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,237 @@
+// The values and labels that are exported of the samples of a store.
+
+#include "aggregator/export/series_encoder.h"
+
+#include <bit>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "aggregator/store/store.h"
+#include "tests/support/disk_agent.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/test_store.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using testing::ClocksAt;
+using testing::DiskAgent;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::kStart;
+using ::testing::Pair;
+using testing::TestStore;
+
+// Values by series: "queue_length C:" has "3=7", which is 7 at 3 s after
+// kStart, and "4=end".
+using Series = std::map<std::string, std::vector<std::string>>;
+
+// Consumes a field with a length of one byte.
+absl::string_view TakeField(absl::string_view* from) {
+  const auto size = static_cast<size_t>((*from)[1]);
+  const absl::string_view field = from->substr(2, size);
+  from->remove_prefix(2 + size);
+  return field;
+}
+
+std::map<std::string, std::string> Decode(absl::string_view encoded) {
+  std::map<std::string, std::string> labels;
+  std::string last;
+  while (!encoded.empty()) {
+    absl::string_view label = TakeField(&encoded);
+    const std::string name(TakeField(&label));
+    EXPECT_LT(last, name);  // in order
+    last = name;
+    labels[name] = std::string(TakeField(&label));
+  }
+  return labels;
+}
+
+// Exports a machine of a store.
+class Reader : public UnexportedSink {
+ public:
+  explicit Reader(TestStore* store, const PathSet* paths = nullptr)
+      : store_(*store), paths_(paths) {}
+
+  // Returns what has arrived since the last call.
+  Series Read() {
+    series_.clear();
+    ExportedSchemas schemas;
+    SeriesEncoder encoder("web-1", {{"Zone", "north"}, {"role", "db"}}, paths_,
+                          &schemas);
+    encoder_ = &encoder;
+    std::vector<ExportProgress> progress;
+    progress_ = &progress;
+    EXPECT_OK(store_->ReadUnexported({.machine = "web-1",
+                                      .filter =
+                                          [&](const CollectedQuery& query) {
+                                            return encoder.Selects(query);
+                                          },
+                                      .columns =
+                                          [&](const CollectedQuery& query) {
+                                            return encoder.WantedColumns(query);
+                                          },
+                                      .intervals = {absl::Seconds(1)}},
+                                     this));
+    if (ends) {
+      EXPECT_OK(encoder.End([this](absl::string_view labels,
+                                   absl::Span<const ExportSample> samples) {
+        return Add(labels, samples);
+      }));
+    }
+    EXPECT_OK(store_->SetExported(progress));
+    return series_;
+  }
+
+  void Begin(absl::Time, uint64_t) override {}
+  absl::Status BeginFrame(const Frame& frame, uint32_t first_new) override {
+    encoder_->BeginFrame(frame, first_new);
+    return absl::OkStatus();
+  }
+  absl::Status AddTicks(uint32_t begin, uint32_t end) override {
+    return encoder_->AddTicks(begin, end,
+                              [this](absl::string_view labels,
+                                     absl::Span<const ExportSample> samples) {
+                                return Add(labels, samples);
+                              });
+  }
+  void Advance(ExportProgress progress) override {
+    progress_->push_back(std::move(progress));
+  }
+
+  bool ends = false;  // whether the machine ends after what is read
+
+ private:
+  absl::Status Add(absl::string_view encoded,
+                   absl::Span<const ExportSample> samples) {
+    auto labels = Decode(encoded);
+    EXPECT_EQ(labels["machine"], "web-1");
+    EXPECT_EQ(labels["Zone"], "north");
+    EXPECT_EQ(labels["role"], "db");
+    absl::string_view name = labels["__name__"];
+    EXPECT_TRUE(absl::ConsumePrefix(&name, "fleetperf_disk_")) << name;
+    std::string key = absl::StrCat(name, " ", labels["instance"]);
+    labels.erase("machine");
+    labels.erase("Zone");
+    labels.erase("role");
+    labels.erase("__name__");
+    labels.erase("instance");
+    for (const auto& [other, value] : labels) absl::StrAppend(&key, "#", value);
+    for (const ExportSample& sample : samples) {
+      const double seconds =
+          static_cast<double>(sample.unix_millis - absl::ToUnixMillis(kStart)) /
+          1000;
+      const bool is_end = std::bit_cast<uint64_t>(sample.value) ==
+                          std::bit_cast<uint64_t>(StaleMarker());
+      series_[key].push_back(
+          is_end ? absl::StrFormat("%g=end", seconds)
+                 : absl::StrFormat("%g=%g", seconds, sample.value));
+    }
+    return absl::OkStatus();
+  }
+
+  TestStore& store_;
+  const PathSet* const paths_;
+  SeriesEncoder* encoder_ = nullptr;
+  std::vector<ExportProgress>* progress_ = nullptr;
+  Series series_;
+};
+
+class SeriesEncoderTest : public ::testing::Test {
+ protected:
+  SeriesEncoderTest() { EXPECT_OK(store_->KeepExportCursors(true)); }
+
+  TestStore store_;
+  DiskAgent agent_{&store_};
+  Reader reader_{&store_};
+};
+
+TEST_F(SeriesEncoderTest, ValuesGoOnBetweenReads) {
+  const uint32_t c = agent_.Disk("C:");
+  agent_.Ticks(1, 3, {{c, 5}});
+  ASSERT_OK(agent_.Send());
+  EXPECT_THAT(
+      reader_.Read(),
+      ElementsAre(Pair("queue_length C:", ElementsAre("1=5", "2=5", "3=5")),
+                  Pair("transfers_per_second C:", ElementsAre("2=5", "3=5"))));
+  EXPECT_THAT(reader_.Read(), IsEmpty());
+  agent_.Ticks(4, 4, {{c, 5}});
+  // Nothing is exported of a gap, except that it ends.
+  agent_.Ticks(14, 15, {{c, 5}});
+  ASSERT_OK(agent_.Send());
+  EXPECT_THAT(
+      reader_.Read(),
+      ElementsAre(Pair("queue_length C:", ElementsAre("4=5", "14=5", "15=5")),
+                  Pair("transfers_per_second C:", ElementsAre("4=5", "15=5"))));
+}
+
+TEST_F(SeriesEncoderTest, SeriesEndWithTheirInstance) {
+  const uint32_t c = agent_.Disk("C:");
+  const uint32_t d = agent_.Disk("D:");
+  agent_.Ticks(1, 3, {{c, 1}, {d, 2}});
+  ASSERT_OK(agent_.Send());
+  Series first = reader_.Read();
+  EXPECT_THAT(first["queue_length D:"], ElementsAre("1=2", "2=2", "3=2"));
+  // A failed tick says nothing.
+  agent_.AddBlock(agent_.query, ClocksAt(4), {{agent_.query, {}, 5}});
+  ASSERT_OK(agent_.Send());
+  EXPECT_THAT(reader_.Read(), IsEmpty());
+  agent_.Ticks(5, 7, {{c, 1}});
+  ASSERT_OK(agent_.Send());
+  Series next = reader_.Read();
+  EXPECT_THAT(next["queue_length C:"], ElementsAre("5=1", "6=1", "7=1"));
+  EXPECT_THAT(next["queue_length D:"], ElementsAre("5=end"));
+  EXPECT_THAT(next["transfers_per_second D:"], ElementsAre("5=end"));
+  // The disk comes back, and goes within a batch.
+  const uint32_t again = agent_.Disk("D:");
+  agent_.Ticks(8, 9, {{c, 1}, {again, 2}});
+  agent_.Ticks(10, 11, {{c, 1}});
+  ASSERT_OK(agent_.Send());
+  EXPECT_THAT(reader_.Read()["queue_length D:"],
+              ElementsAre("8=2", "9=2", "10=end"));
+}
+
+TEST_F(SeriesEncoderTest, InstancesOfOneNameAreNumberedAtEachTick) {
+  const uint32_t first = agent_.Disk("C:", 1);
+  const uint32_t second = agent_.Disk("C:", 2);
+  agent_.Ticks(1, 2, {{second, 20}, {first, 10}});
+  agent_.Ticks(3, 4, {{second, 20}});
+  ASSERT_OK(agent_.Send());
+  EXPECT_THAT(
+      reader_.Read(),
+      ElementsAre(
+          Pair("queue_length C:", ElementsAre("1=10", "2=10", "3=20", "4=20")),
+          Pair("queue_length C:#1", ElementsAre("1=20", "2=20", "3=end")),
+          Pair("transfers_per_second C:", ElementsAre("2=10", "3=20", "4=20")),
+          Pair("transfers_per_second C:#1", ElementsAre("2=20", "3=end"))));
+}
+
+TEST_F(SeriesEncoderTest, SeriesEndWithTheirMachine) {
+  const uint32_t c = agent_.Disk("C:");
+  agent_.Ticks(1, 2, {{c, 5}});
+  ASSERT_OK(agent_.Send());
+  reader_.ends = true;
+  EXPECT_THAT(
+      reader_.Read(),
+      ElementsAre(
+          Pair("queue_length C:", ElementsAre("1=5", "2=5", "2.001=end")),
+          Pair("transfers_per_second C:", ElementsAre("2=5", "2.001=end"))));
+}
+
+TEST_F(SeriesEncoderTest, PathsSelectSeries) {
+  ASSERT_OK_AND_ASSIGN(
+      const PathSet paths,
+      PathSet::Parse({"\\\\web-*\\Disk(D*)\\Queue Length"}, {"Disk"}));
+  Reader reader(&store_, &paths);
+  agent_.Ticks(1, 1, {{agent_.Disk("C:"), 1}, {agent_.Disk("D:"), 2}});
+  ASSERT_OK(agent_.Send());
+  EXPECT_THAT(reader.Read(),
+              ElementsAre(Pair("queue_length D:", ElementsAre("1=2"))));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,297 @@
+// Tests that an engine gets every value by remote write, whatever ends and
+// starts again meanwhile. Skipped without the engines, which
+// deploy/install-deps test unpacks.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/files.h"
+#include "perflib/clocks.h"
+#include "tests/bench/http_client.h"
+#include "tests/e2e/deployment.h"
+#include "tests/e2e/fake_agent.h"
+#include "tests/e2e/process.h"
+#include "tests/support/batch_writer.h"
+#include "tests/support/countersets.h"
+#include "tests/support/patience.h"
+#include "tests/support/temp_directory.h"
+
+namespace fleetperf::testing {
+namespace {
+
+// Values by series, which is the metric and the instance, and by time in
+// milliseconds since 1970.
+using Values = std::map<std::string, std::map<int64_t, double>>;
+
+std::string PeerDirectory() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  return absl::StrCat(
+      cache != nullptr ? cache : absl::StrCat(home ? home : "", "/.cache"),
+      "/fleetperf/peers/");
+}
+
+// An engine with Prometheus's protocols, and its data. Thread-compatible.
+class Engine {
+ public:
+  explicit Engine(std::string package)
+      : package_(std::move(package)), port_(bench::FreePort()) {}
+
+  std::string executable() const {
+    return absl::StrCat(PeerDirectory(), package_, "/usr/bin/", package_);
+  }
+  std::string url() const {
+    return absl::StrCat("http://127.0.0.1:", port_, "/api/v1/write");
+  }
+
+  void Start() {
+    const bool is_prometheus = package_ == "prometheus";
+    std::vector<std::string> command = {executable()};
+    if (is_prometheus) {
+      // What is sent again after a crash would be out of order.
+      Deployment::Write(directory_.File("prometheus.yml"),
+                        "storage: {tsdb: {out_of_order_time_window: 1d}}\n");
+      command.insert(command.end(),
+                     {"--config.file=" + directory_.File("prometheus.yml"),
+                      "--storage.tsdb.path=" + directory_.File("data"),
+                      absl::StrCat("--web.listen-address=127.0.0.1:", port_),
+                      "--web.enable-remote-write-receiver"});
+    } else {
+      command.insert(command.end(),
+                     {absl::StrCat("-httpListenAddr=127.0.0.1:", port_),
+                      "-storageDataPath=" + directory_.File("data"),
+                      "-search.latencyOffset=0s"});
+    }
+    process_ = std::make_unique<Process>(command);
+    bool is_ready = false;
+    Retry([&] {
+      is_ready = bench::HttpClient(port_)
+                     .Get(is_prometheus ? "/-/ready" : "/health")
+                     .ok();
+      return is_ready;
+    });
+    ASSERT_TRUE(is_ready) << process_->error();
+  }
+
+  // VictoriaMetrics has no log: killed, it loses what it has acknowledged.
+  void Stop() {
+    process_->Signal(package_ == "prometheus" ? SIGKILL : SIGTERM);
+    process_->Wait();
+  }
+
+  // Returns the result of an instant query.
+  nlohmann::json Query(const std::string& query, absl::Time time) {
+    const auto body = bench::HttpClient(port_).Get(
+        "/api/v1/query", {{"query", query},
+                          {"time", absl::StrCat(absl::ToUnixSeconds(time))},
+                          {"nocache", "1"}});
+    EXPECT_TRUE(body.ok()) << body.status();
+    if (!body.ok()) return {};
+    return nlohmann::json::parse(*body)["data"]["result"];
+  }
+
+  // Returns all values of the counterset "Disk".
+  Values GetValues(absl::Time end) {
+    Values values;
+    for (const auto& series :
+         Query("{__name__=~\"fleetperf_disk_.+\"}[1d]", end)) {
+      const auto& labels = series["metric"];
+      EXPECT_EQ(labels["machine"], "box");
+      auto& of_series =
+          values[absl::StrCat(labels["__name__"].get<std::string>(), " ",
+                              labels["instance"].get<std::string>())];
+      for (const auto& value : series["values"]) {
+        double number = 0;
+        EXPECT_TRUE(absl::SimpleAtod(value[1].get<std::string>(), &number));
+        if (std::isnan(number)) continue;  // a staleness marker
+        of_series[static_cast<int64_t>(
+            std::llround(value[0].get<double>() * 1000))] = number;
+      }
+    }
+    return values;
+  }
+
+ private:
+  const std::string package_;
+  const int port_;
+  TempDirectory directory_;
+  std::unique_ptr<Process> process_;
+};
+
+// Returns the values of a query without windows, as an engine has them.
+Values StoredValues(const Deployment& deployment, absl::Time from,
+                    absl::Time to) {
+  const std::map<std::string, std::string> metrics = {
+      {"Transfers/sec", "fleetperf_disk_transfers_per_second"},
+      {"Queue Length", "fleetperf_disk_queue_length"}};
+  Values values;
+  for (const auto& [counter, metric] : metrics) {
+    for (const std::string instance : {"C:", "D:", "E:"}) {
+      for (const auto& line : deployment.Json(
+               {"query",
+                absl::StrCat("\\\\box\\Disk(", instance, ")\\", counter),
+                "--from",
+                absl::FormatTime(absl::RFC3339_sec, from, absl::UTCTimeZone()),
+                "--to",
+                absl::FormatTime(absl::RFC3339_sec, to, absl::UTCTimeZone()),
+                "--step", "1s"})) {
+        if (line["status"] != "ok") continue;
+        values[absl::StrCat(metric, " ", instance)]
+              [absl::ToUnixMillis(TimeOf(line))] = line["value"].get<double>();
+      }
+    }
+  }
+  return values;
+}
+
+// An agent of "box" with three disks, of which D: ends, with one tick a second.
+class DiskSource : public BatchWriter {
+ public:
+  static constexpr int kTicksOfBatch = 10;
+  static constexpr int kEndOfD = 25;  // its last tick
+
+  explicit DiskSource(absl::Time start)
+      : start_(start),
+        machine_(Machine("box")),
+        disk_(Counterset(DiskRegistration())),
+        query_(Query(machine_, disk_, absl::Seconds(1),
+                     {{kTransfers}, {kQueueLength, 4}})),
+        instances_{Instance(machine_, disk_, "C:"),
+                   Instance(machine_, disk_, "D:"),
+                   Instance(machine_, disk_, "E:")} {}
+
+  uint64_t batches() const { return batches_; }
+  absl::Time TimeOfTick(int tick) const { return start_ + absl::Seconds(tick); }
+  absl::Time newest() const { return TimeOfTick(ticks_); }
+
+  v1::CollectRequest NextBatch() {
+    for (int i = 0; i < kTicksOfBatch; ++i) {
+      const auto tick = static_cast<uint64_t>(++ticks_);
+      std::vector<Row> rows;
+      for (size_t disk = 0; disk < 3; ++disk) {
+        if (disk == 1 && ticks_ > kEndOfD) continue;
+        // A rate of another value in each second.
+        rows.push_back({instances_[disk],
+                        {(disk + 1) * tick * (tick + 1), (tick + disk) % 7}});
+      }
+      AddTick(query_,
+              perflib::LinuxClocks(absl::Hours(9) + absl::Seconds(ticks_),
+                                   newest()),
+              rows);
+    }
+    v1::CollectRequest request;
+    *request.mutable_batch() = MakeBatch(kEpoch, ++batches_, TakeContent());
+    return request;
+  }
+
+ private:
+  const absl::Time start_;
+  int ticks_ = 0;
+  uint64_t batches_ = 0;
+  const uint32_t machine_, disk_, query_;
+  const std::vector<uint32_t> instances_;
+};
+
+void Deliver(const Deployment& deployment, const TlsFiles& tls, int batches,
+             DiskSource* source) {
+  const uint64_t first = source->batches() + 1;
+  FakeAgent agent(deployment.address(), tls,
+                  MakeHello("box", kEpoch, first, first));
+  ASSERT_TRUE(agent.Receive().has_value());
+  for (int i = 0; i < batches; ++i) {
+    ASSERT_TRUE(agent.Send(source->NextBatch()));
+  }
+  ASSERT_TRUE(agent.ReceiveAck(source->batches()));
+}
+
+// Waits until the engine has the newest values.
+void WaitForNewest(Engine& engine, const DiskSource& source) {
+  const auto has_newest = [&] {
+    const auto result =
+        engine.Query("timestamp(fleetperf_disk_queue_length{instance=\"E:\"})",
+                     source.newest());
+    return !result.empty() &&
+           result[0]["value"][1] ==
+               absl::StrCat(absl::ToUnixSeconds(source.newest()));
+  };
+  bool has = false;
+  Retry([&] { return has = has_newest(); });
+  EXPECT_TRUE(has);
+}
+
+void TestExportTo(const std::string& package) {
+  Engine engine(package);
+  if (!FileExists(engine.executable())) {
+    GTEST_SKIP() << "there is no " << engine.executable()
+                 << "; run: deploy/install-deps test";
+  }
+  engine.Start();
+  Deployment deployment;
+  const std::string section =
+      absl::StrCat("export: {url: '", engine.url(),
+                   "', paths: '\\Disk(*)\\*', ", "interval: 1s}\n");
+  auto aggregator = deployment.StartAggregator(section);
+  const TlsFiles tls = deployment.Issue("agent", {"box"});
+  DiskSource source(absl::FromUnixSeconds(absl::ToUnixSeconds(absl::Now())) -
+                    absl::Hours(3));
+  Deliver(deployment, tls, 4, &source);
+  WaitForNewest(engine, source);
+  // The engine does not return the last value of a disk that has ended.
+  const std::string queue = "fleetperf_disk_queue_length";
+  const auto of_d = [&](int tick) {
+    return engine.Query(queue + "{instance=\"D:\"}", source.TimeOfTick(tick));
+  };
+  EXPECT_FALSE(of_d(DiskSource::kEndOfD).empty());
+  EXPECT_TRUE(of_d(DiskSource::kEndOfD + 1).empty());
+
+  // Hours of the engine's absence, in which the data moves to chunks, and the
+  // aggregator is killed.
+  engine.Stop();
+  Deliver(deployment, tls, 200, &source);
+  EXPECT_TRUE(aggregator->WaitForError("of the export waits: "));
+  aggregator->Signal(SIGKILL);
+  aggregator->Wait();
+  aggregator = deployment.StartAggregator(section);
+  Deliver(deployment, tls, 200, &source);
+  EXPECT_TRUE(aggregator->WaitForError("of the export waits: "));
+  engine.Start();
+  EXPECT_TRUE(aggregator->WaitForError("of the export goes on"));
+  Deliver(deployment, tls, 10, &source);
+  WaitForNewest(engine, source);
+
+  const Values stored =
+      StoredValues(deployment, source.TimeOfTick(0), source.newest());
+  const Values exported = engine.GetValues(source.newest() + absl::Hours(1));
+  ASSERT_EQ(stored.size(), 6);
+  ASSERT_EQ(exported.size(), 6);
+  for (const auto& [series, values] : stored) {
+    const bool is_of_d = absl::EndsWith(series, "D:");
+    ASSERT_GE(values.size(), is_of_d ? 24 : 4139) << series;
+    const auto& engines = exported.at(series);
+    ASSERT_EQ(engines.size(), values.size()) << series;
+    for (const auto& [time, value] : values) {
+      ASSERT_TRUE(engines.contains(time)) << series << " at " << time;
+      ASSERT_DOUBLE_EQ(engines.at(time), value) << series << " at " << time;
+    }
+  }
+}
+
+TEST(Export, VictoriaMetricsHasEachValue) { TestExportTo("victoria-metrics"); }
+
+TEST(Export, PrometheusHasEachValue) { TestExportTo("prometheus"); }
+
+}  // namespace
+}  // namespace fleetperf::testing
