@@ -267,8 +267,14 @@ function sendSubscription(fleet, streams, body, response) {
   const sent = new Map(); // series to id
   let nextId = 1;
   let count = 0;
+  let sentUntil = 0;
   const send = (isFirst) => {
     const t = Math.floor(Date.now() / interval) * interval;
+    // Timers are late, but no window is left out.
+    const times = [];
+    for (let at = isFirst ? t : sentUntil + interval; at <= t; at += interval) times.push(at);
+    if (times.length === 0) return;
+    sentUntil = t;
     const part = {};
     const add = (map, value) => (part[map] ??= []).push(value);
     const chosen = body.top || body.where ? rank(fleet, all, body, t) : all;
@@ -278,13 +284,13 @@ function sendSubscription(fleet, streams, body, response) {
       sent.delete(series);
     }
     for (const series of chosen) {
-      const at = isFirst && !fleet.isUp(series.m) ? Math.floor(series.m.diedAt / 1000) * 1000 : t;
+      const shown = isFirst && !fleet.isUp(series.m) ? [Math.floor(series.m.diedAt / 1000) * 1000] : times;
       if (!isFirst && !fleet.isUp(series.m)) continue;
       if (!sent.has(series)) {
         sent.set(series, nextId++);
         add('series', wireSeries(series, sent.get(series)));
       }
-      const points = pointsOf(fleet, series, sent.get(series), [at], interval);
+      const points = pointsOf(fleet, series, sent.get(series), shown, interval);
       if (points.t.length > 0) add('points', points);
     }
     if (isFirst) {
