@@ -57,7 +57,7 @@ class LiveState {
 class LiveViewers {
  public:
   // A viewer that has more bytes to read than this loses them.
-  static constexpr size_t kMaxWaitingBytes = 8 << 20;
+  static constexpr size_t kMaxWaitingBytes = 4 << 20;
   // Above this, the stream waits with the next message if all viewers do; the
   // subscription then keeps the newest values only, by itself.
   static constexpr size_t kBusyBytes = 1 << 20;
