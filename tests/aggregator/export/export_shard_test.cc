@@ -1,0 +1,144 @@
+#include "aggregator/export/export_shard.h"
+
+#include <snappy.h>
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "tests/support/disk_agent.h"
+#include "tests/support/http_server.h"
+#include "tests/support/simulated_clock.h"
+#include "tests/support/status_matchers.h"
+#include "tests/support/test_store.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+using testing::DiskAgent;
+using testing::HttpServer;
+using testing::SimulatedClock;
+using testing::TestStore;
+
+constexpr absl::Duration kInterval = absl::Seconds(10);
+constexpr absl::Duration kRetryAfter = absl::Seconds(20);
+
+std::string Uncompress(const std::string& body) {
+  std::string text;
+  EXPECT_TRUE(snappy::Uncompress(body.data(), body.size(), &text));
+  return text;
+}
+
+bool HasEnd(const std::string& body) {
+  constexpr absl::string_view kMarker("\x02\x00\x00\x00\x00\x00\xF0\x7F", 8);
+  return absl::StrContains(Uncompress(body), kMarker);
+}
+
+class ExportShardTest : public ::testing::Test {
+ protected:
+  ExportShardTest() { EXPECT_OK(store_->KeepExportCursors(true)); }
+
+  void Start() {
+    shard_ = std::make_unique<ExportShard>(
+        ExportShard::Options{.target = {.url = server_.url()},
+                             .interval = kInterval},
+        &*store_, &clock_);
+  }
+  // Adds a tick, whose batch is received now.
+  void AddTick(int tick) {
+    agent_.Ticks(tick, tick, {{disk_, 5}});
+    EXPECT_OK(agent_.Send(clock_.Now()));
+  }
+
+  SimulatedClock clock_{SimulatedClock::Waits::kSimulated};
+  TestStore store_;
+  DiskAgent agent_{&store_};
+  const uint32_t disk_ = agent_.Disk("C:");
+  HttpServer server_;
+  std::unique_ptr<ExportShard> shard_;
+};
+
+TEST_F(ExportShardTest, SendsAgainUntilTheEngineHasTheSamples) {
+  for (int i = 0; i < 2; ++i) {
+    server_.Answer({.status = 503, .headers = {"Retry-After: 20"}});
+  }
+  AddTick(1);
+  AddTick(2);
+  Start();
+  for (uint64_t failures = 1; failures <= 2; ++failures) {
+    clock_.AwaitWaiting(kRetryAfter);
+    const ExportCounts counts = shard_->counts();
+    EXPECT_EQ(counts.failures, failures);
+    EXPECT_EQ(counts.samples, 0);
+    EXPECT_EQ(counts.lag, kRetryAfter * (failures - 1));
+    clock_.Advance(kRetryAfter);
+  }
+  clock_.AwaitWaiting(kInterval);
+  // Two queue lengths, and a rate.
+  EXPECT_EQ(shard_->counts().samples, 3);
+  EXPECT_EQ(shard_->counts().requests, 1);
+  EXPECT_EQ(shard_->counts().lag, absl::ZeroDuration());
+  auto requests = server_.requests();
+  ASSERT_EQ(requests.size(), 3);
+  EXPECT_EQ(Uncompress(requests[0].body), Uncompress(requests[2].body));
+  // A new process sends only what is new.
+  shard_.reset();
+  AddTick(3);
+  Start();
+  clock_.AwaitWaiting(kInterval);
+  EXPECT_EQ(shard_->counts().samples, 2);
+  EXPECT_EQ(server_.requests().size(), 4);
+}
+
+TEST_F(ExportShardTest, RefusedSamplesDoNotHoldUpLaterOnes) {
+  server_.Answer({.status = 400});
+  AddTick(1);
+  Start();
+  clock_.AwaitWaiting(kInterval);
+  EXPECT_EQ(shard_->counts().refused, 1);
+  AddTick(2);
+  clock_.Advance(kInterval);
+  clock_.AwaitWaiting(kInterval);
+  EXPECT_EQ(shard_->counts().samples, 2);
+  EXPECT_EQ(shard_->counts().failures, 0);
+}
+
+TEST_F(ExportShardTest, SeriesOfASilentMachineEnd) {
+  AddTick(1);
+  Start();
+  clock_.AwaitWaiting(kInterval);
+  clock_.Advance(absl::Minutes(5));
+  clock_.AwaitWaiting(kInterval);
+  EXPECT_EQ(server_.requests().size(), 1);
+  clock_.Advance(absl::Minutes(1));
+  clock_.AwaitWaiting(kInterval);
+  auto requests = server_.requests();
+  ASSERT_EQ(requests.size(), 2);
+  EXPECT_FALSE(HasEnd(requests[0].body));
+  EXPECT_TRUE(HasEnd(requests[1].body));
+  clock_.Advance(absl::Minutes(10));
+  clock_.AwaitWaiting(kInterval);
+  EXPECT_EQ(server_.requests().size(), 2);  // once
+  AddTick(2);
+  clock_.Advance(kInterval);
+  clock_.AwaitWaiting(kInterval);
+  requests = server_.requests();
+  ASSERT_EQ(requests.size(), 3);
+  EXPECT_FALSE(HasEnd(requests[2].body));
+}
+
+TEST_F(ExportShardTest, SeriesOfAForgottenMachineEnd) {
+  ASSERT_OK(agent_.Connect());
+  AddTick(1);
+  Start();
+  clock_.AwaitWaiting(kInterval);
+  ASSERT_OK(store_->ForgetMachines({"web-1"}));
+  clock_.Advance(kInterval);
+  clock_.AwaitWaiting(kInterval);
+  const auto requests = server_.requests();
+  ASSERT_EQ(requests.size(), 2);
+  EXPECT_TRUE(HasEnd(requests[1].body));
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator
