@@ -38,7 +38,7 @@ absl::string_view TakeField(absl::string_view* from) {
   return field;
 }
 
-std::map<std::string, std::string> Decode(absl::string_view encoded) {
+std::map<std::string, std::string> LabelsIn(absl::string_view encoded) {
   std::map<std::string, std::string> labels;
   std::string last;
   while (!encoded.empty()) {
@@ -108,7 +108,7 @@ class Reader : public UnexportedSink {
  private:
   absl::Status Add(absl::string_view encoded,
                    absl::Span<const ExportSample> samples) {
-    auto labels = Decode(encoded);
+    auto labels = LabelsIn(encoded);
     EXPECT_EQ(labels["machine"], "web-1");
     EXPECT_EQ(labels["Zone"], "north");
     EXPECT_EQ(labels["role"], "db");
