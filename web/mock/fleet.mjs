@@ -163,7 +163,7 @@ export class Fleet {
       agentVersion: machine.index % 9 === 0 ? '0.8.2' : '0.9.0',
       operatingSystem: machine.isLinux ? 'Debian GNU/Linux 12 (bookworm), Linux 6.1.0-18-amd64'
         : 'Windows Server 2022 Datacenter, 10.0.20348',
-      labels: machine.labels, expected: true,
+      labels: machine.labels, expected: machine.index % 2 === 0 || undefined,
       address: isUp ? `10.${machine.index >> 8}.${machine.index & 255}.7:50112` : undefined,
       lag: isUp && machine.lateBy > 0 ? `${machine.lateBy}s` : undefined,
       certificateExpires: isUp ? new Date(now + 86_400_000 * 200).toISOString() : undefined,

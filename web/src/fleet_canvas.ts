@@ -25,7 +25,7 @@ interface Layout {
 
 const SMALLEST = 9;
 // Tiles below this size have a narrow space between them, and those of machines
-// that are down are filled: their cross is too small.
+// that are missing are filled: their cross is too small.
 const SMALL = 16;
 // From this width on, tiles have names; from the other, values, too.
 const NAMED_WIDTH = 74;
@@ -172,7 +172,7 @@ export class FleetCanvas {
       const right = this.xOf(i) + width - gap;
       const top = this.yOf(i) - scrollTop;
       const inset = size > 12 ? 4 : 2;
-      if (state === 'down') {
+      if (state === 'missing') {
         if (width < SMALL) {
           context.fillStyle = danger;
           context.fillRect(right - size, top, size, size);
@@ -184,7 +184,7 @@ export class FleetCanvas {
         context.moveTo(right - inset, top + inset);
         context.lineTo(right - size + inset, top + size - inset);
         context.stroke();
-      } else if (state === 'never') {
+      } else if (state === 'away') {
         context.strokeStyle = muted;
         context.setLineDash([2, 2]);
         context.strokeRect(this.xOf(i) + 0.75, top + 0.75, width - gap - 1.5, height - gap - 1.5);

@@ -4,12 +4,13 @@
 import type { FleetSort } from './address.ts';
 import { secondsOf, type Machine, type Points, type Series } from './wire.ts';
 
-// In the order in which they need attention.
-export const STATES = ['down', 'never', 'late', 'up'] as const;
+// In the order in which they need attention. The words are the command line's:
+// a machine that is not connected is missing if it is expected, else away.
+export const STATES = ['missing', 'late', 'away', 'up'] as const;
 export type State = (typeof STATES)[number];
 
 export const STATE_TEXTS: Record<State, string> = {
-  down: 'not connected', never: 'never seen', late: 'late', up: 'connected',
+  missing: 'missing', late: 'late', away: 'away', up: 'connected',
 };
 
 // A lag below this comes from batching.
@@ -26,7 +27,7 @@ export interface MachineEntry {
 
 export function stateOf(machine: Machine): State {
   if (machine.connected === true) return secondsOf(machine.lag) >= LATE_SECONDS ? 'late' : 'up';
-  return machine.newestSample === undefined ? 'never' : 'down';
+  return machine.expected === true ? 'missing' : 'away';
 }
 
 function entryOf(machine: Machine): MachineEntry {
@@ -56,7 +57,7 @@ export class FleetModel {
   private unitOf = '';
   // The places of the machines shown, in order.
   shown: number[] = [];
-  counts: Record<State, number> = { down: 0, never: 0, late: 0, up: 0 };
+  counts: Record<State, number> = { missing: 0, late: 0, away: 0, up: 0 };
   private filter = '';
   private sort: FleetSort = 'name';
 
@@ -72,10 +73,10 @@ export class FleetModel {
     return this.entries[place];
   }
 
-  // NaN if there is none now: the machine is down, or has sent none.
+  // NaN if there is none now: the machine is not connected, or has sent none.
   value(place: number): number {
     const { state } = this.entries[place];
-    return state === 'down' || state === 'never' ? NaN : this.values[place];
+    return state === 'missing' || state === 'away' ? NaN : this.values[place];
   }
 
   time(place: number): number {
@@ -88,7 +89,7 @@ export class FleetModel {
     const values = new Float64Array(entries.length).fill(NaN);
     const times = new Float64Array(entries.length).fill(NaN);
     const places = new Map<string, number>();
-    this.counts = { down: 0, never: 0, late: 0, up: 0 };
+    this.counts = { missing: 0, late: 0, away: 0, up: 0 };
     entries.forEach((entry, place) => {
       const before = this.places.get(entry.name);
       if (before !== undefined) {

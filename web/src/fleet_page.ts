@@ -37,7 +37,7 @@ const LARGE_REFRESH_MS = 30_000;
 const FILTER_QUIET_MS = 120;
 const TIP_DISTANCE = 14;
 
-const MARKS: Record<State, string> = { down: '✕', never: '▢', late: '◥', up: '●' };
+const MARKS: Record<State, string> = { missing: '✕', late: '◥', away: '▢', up: '●' };
 const SORTS: readonly FleetSort[] = ['name', 'value', 'state'];
 
 export class FleetPage implements Page {
@@ -259,7 +259,7 @@ export class FleetPage implements Page {
           case 0: return entry.name;
           case 1: return this.stateText(place);
           case 2: return Number.isNaN(model.value(place)) ? '–' : formatNumber(model.value(place), model.unit);
-          case 3: return Number.isNaN(entry.newestSample) ? '–' : formatAge(Date.now() - entry.newestSample);
+          case 3: return Number.isNaN(entry.newestSample) ? 'never' : formatAge(Date.now() - entry.newestSample);
           case 4: return labelText(entry.machine);
           case 5: return entry.machine.operatingSystem ?? '';
           default: return entry.machine.agentVersion ?? '';
@@ -279,7 +279,7 @@ export class FleetPage implements Page {
     const entry = this.model.entry(place);
     const value = this.model.value(place);
     const time = this.model.time(place);
-    const newest = Number.isNaN(entry.newestSample) ? '' : `, newest sample ${formatAge(Date.now() - entry.newestSample)}`;
+    const newest = Number.isNaN(entry.newestSample) ? ', never seen' : `, newest sample ${formatAge(Date.now() - entry.newestSample)}`;
     replace(this.tip, h('strong', {}, entry.name),
       h('div', { class: 'tip-value' }, Number.isNaN(value) ? 'no value' : formatNumber(value, this.model.unit)),
       !Number.isNaN(time) && h('div', { class: 'detail' }, `at ${formatTime(time, currentZone())}`),

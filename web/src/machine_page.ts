@@ -136,7 +136,7 @@ export class MachinePage implements Page {
     const state = stateOf(machine);
     this.state.dataset.state = state;
     const newest = machine.newestSample === undefined ? NaN : Date.parse(machine.newestSample);
-    const age = Number.isNaN(newest) ? '' : `, newest sample ${formatAge(Date.now() - newest)}`;
+    const age = Number.isNaN(newest) ? ', never seen' : `, newest sample ${formatAge(Date.now() - newest)}`;
     setText(this.state, STATE_TEXTS[state] + (state === 'up' ? '' : age));
     const facts: [string, string][] = [
       ['operating system', machine.operatingSystem ?? ''],

@@ -38,6 +38,11 @@ interface Heat {
   inks: string[]; // of text on the color
 }
 
+// As in WCAG, with the exponent 2.2.
+function luminance(red: number, green: number, blue: number): number {
+  return 0.2126 * (red / 255) ** 2.2 + 0.7152 * (green / 255) ** 2.2 + 0.0722 * (blue / 255) ** 2.2;
+}
+
 function heatOf(stops: readonly Rgb[]): Heat {
   const heat: Heat = { colors: [], inks: [] };
   for (let level = 0; level < HEAT_LEVELS; ++level) {
@@ -47,7 +52,8 @@ function heatOf(stops: readonly Rgb[]): Heat {
     const [red, green, blue] = low.map(
       (channel, i) => Math.round(channel + (high[i] - channel) * (place - Math.floor(place))));
     heat.colors.push(`rgb(${red},${green},${blue})`);
-    heat.inks.push(0.3 * red + 0.59 * green + 0.11 * blue > 128 ? '#10151c' : '#ffffff');
+    // The luminance at which black and white have the same contrast.
+    heat.inks.push(luminance(red, green, blue) > 0.18 ? '#10151c' : '#ffffff');
   }
   return heat;
 }

@@ -7,7 +7,7 @@ export interface TableModel {
   columns: readonly { title: string; isNumber?: boolean; sort?: 'ascending' | 'descending' }[];
   rowCount: number;
   cell(row: number, column: number): string;
-  // A row whose cells are marked: it has no value, or its machine is down.
+  // A row whose cells are marked: its machine is missing or late.
   kind?(row: number): string;
 }
 
