@@ -3,11 +3,12 @@
 //
 //   export_bench [MACHINES [SECONDS [TICKS_PER_BATCH]]]
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -43,7 +44,7 @@ class Sink : public aggregator::UnexportedSink {
  public:
   Sink(const std::string& machine, Steps steps,
        aggregator::ExportedSchemas* schemas)
-      : steps_(steps), encoder(machine, {}, nullptr, schemas) {}
+      : encoder(machine, {}, nullptr, schemas), steps_(steps) {}
 
   void Begin(absl::Time, uint64_t) override {}
   absl::Status BeginFrame(const aggregator::Frame& frame,
