@@ -100,6 +100,9 @@ void SetOptions(SSL_CTX* context) {
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                 SSL_MODE_RELEASE_BUFFERS);
+  // By default, a read handles any number of records without data, such as
+  // KeyUpdate, before it returns: a client could hold the page's thread.
+  SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_alpn_select_cb(context, ChooseProtocol, nullptr);
 }
 
