@@ -157,10 +157,12 @@ bool LiveViewers::AllAreBusy() const {
   return true;
 }
 
-void LiveViewers::Drop(Viewer* viewer) {
+uint64_t LiveViewers::Drop(Viewer* viewer) {
   viewer->is_current = false;
-  viewer->lagged += viewer->reply->Drop();
+  const Reply::Dropped dropped = viewer->reply->Drop();
+  viewer->lagged += dropped.values + dropped.lagged;
   viewer->reply->NotifyBelow(0, wake_);
+  return dropped.values;
 }
 
 uint64_t LiveViewers::Send(const std::string& line, uint64_t values,
@@ -168,10 +170,9 @@ uint64_t LiveViewers::Send(const std::string& line, uint64_t values,
   const Reply::Bytes chunk = ChunkOf(line);
   uint64_t lost = 0;
   for (Viewer& viewer : viewers_) {
-    if (viewer.is_current && viewer.reply->waiting_bytes() > kMaxWaitingBytes) {
-      const uint64_t before = viewer.lagged;
-      Drop(&viewer);
-      lost += viewer.lagged - before;
+    // Not the bytes that are being written, which may be a long snapshot.
+    if (viewer.is_current && viewer.reply->untaken_bytes() > kMaxWaitingBytes) {
+      lost += Drop(&viewer);
     }
     if (viewer.is_current) {
       viewer.reply->SendShared(chunk, values);
@@ -194,7 +195,7 @@ void LiveViewers::Update(
       SendHead(&viewer);
       const uint64_t lagged = std::exchange(viewer.lagged, 0);
       if (lagged > 0) {
-        viewer.reply->SendShared(ChunkOf(snapshot(lagged)), 0);
+        viewer.reply->SendShared(ChunkOf(snapshot(lagged)), 0, lagged);
       } else {
         if (shared == nullptr) shared = ChunkOf(snapshot(0));
         viewer.reply->SendShared(shared, 0);

@@ -102,7 +102,8 @@ class LiveViewers {
   };
 
   void SendHead(Viewer* viewer);
-  void Drop(Viewer* viewer);
+  // Returns the number of values that the viewer has lost.
+  uint64_t Drop(Viewer* viewer);
 
   const std::function<void()> wake_;
   std::vector<Viewer> viewers_;

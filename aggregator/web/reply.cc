@@ -18,8 +18,11 @@ void Reply::Send(std::string bytes) {
   Add({.bytes = std::make_shared<const std::string>(std::move(bytes))});
 }
 
-void Reply::SendShared(Bytes bytes, uint64_t values) {
-  Add({.bytes = std::move(bytes), .values = values, .may_drop = true});
+void Reply::SendShared(Bytes bytes, uint64_t values, uint64_t lagged) {
+  Add({.bytes = std::move(bytes),
+       .values = values,
+       .lagged = lagged,
+       .may_drop = true});
 }
 
 absl::Status Reply::SendAndWait(std::string bytes) {
@@ -46,16 +49,19 @@ void Reply::Finish(bool keeps_connection) {
   wake_();
 }
 
-uint64_t Reply::Drop() {
+Reply::Dropped Reply::Drop() {
   absl::MutexLock lock(&mutex_);
-  uint64_t values = 0;
+  Dropped dropped;
+  size_t bytes = 0;
   std::erase_if(parts_, [&](const Part& part) {
     if (!part.may_drop) return false;
-    values += part.values;
-    waiting_bytes_ -= part.bytes->size();
+    dropped.values += part.values;
+    dropped.lagged += part.lagged;
+    bytes += part.bytes->size();
     return true;
   });
-  return values;
+  waiting_bytes_ -= bytes;
+  return dropped;
 }
 
 std::function<void()> Reply::TakeListener() {
@@ -90,6 +96,11 @@ size_t Reply::waiting_bytes() const {
   return waiting_bytes_;
 }
 
+size_t Reply::untaken_bytes() const {
+  absl::MutexLock lock(&mutex_);
+  return waiting_bytes_ - taken_bytes_;
+}
+
 bool Reply::is_closed() const {
   absl::MutexLock lock(&mutex_);
   return is_closed_;
@@ -100,10 +111,12 @@ Reply::Bytes Reply::Take() {
   Bytes bytes;
   {
     absl::MutexLock lock(&mutex_);
-    if (parts_.empty()) return nullptr;
-    bytes = std::move(parts_.front().bytes);
-    parts_.pop_front();
-    waiting_bytes_ -= bytes->size();
+    waiting_bytes_ -= std::exchange(taken_bytes_, 0);
+    if (!parts_.empty()) {
+      bytes = std::move(parts_.front().bytes);
+      parts_.pop_front();
+      taken_bytes_ = bytes->size();
+    }
     due = TakeListener();
     changed_.Notify();
   }
@@ -123,6 +136,7 @@ void Reply::Close() {
     is_closed_ = true;
     parts_.clear();
     waiting_bytes_ = 0;
+    taken_bytes_ = 0;
     listener_ = nullptr;
     closed = std::exchange(closed_listener_, nullptr);
     changed_.Notify();

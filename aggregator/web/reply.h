@@ -44,8 +44,9 @@ class Reply {
   // For the thread that makes the answer. None of these has an effect once the
   // client is gone.
   void Send(std::string bytes);
-  // Sends bytes with some values, which Drop may drop.
-  void SendShared(Bytes bytes, uint64_t values);
+  // Sends bytes with some values, which Drop may drop. `lagged`: the lost
+  // values that the bytes tell of.
+  void SendShared(Bytes bytes, uint64_t values, uint64_t lagged = 0);
   // Sends and waits until there is room for more. Returns Cancelled if the
   // client is gone, and DeadlineExceeded if it has kept the caller waiting too
   // long.
@@ -53,19 +54,26 @@ class Reply {
   // Ends the answer after the bytes that wait. `keeps_connection`: the answer
   // is complete, and the client knows its end.
   void Finish(bool keeps_connection);
-  // Drops what SendShared has sent and the connection has not taken. Returns
-  // the number of values.
-  uint64_t Drop();
-  // Calls `listener` once, without a lock, when no more bytes wait than
-  // `bytes`; perhaps at once.
+  struct Dropped {
+    uint64_t values = 0;
+    uint64_t lagged = 0;
+  };
+  // Drops what SendShared has sent and the connection has not taken.
+  Dropped Drop();
+  // Calls `listener` once, without a lock, when no more bytes than `bytes` wait
+  // or are being written; perhaps at once.
   void NotifyBelow(size_t bytes, std::function<void()> listener);
   // The same when the client is gone.
   void NotifyClosed(std::function<void()> listener);
+  // The bytes that are not written, and those of them that the connection has
+  // not taken.
   size_t waiting_bytes() const;
+  size_t untaken_bytes() const;
   bool is_closed() const;
 
   // For the connection.
-  // Returns the next bytes; nullptr if none wait.
+  // Returns the next bytes; nullptr if none wait. The connection has written
+  // those that it took before.
   Bytes Take();
   // Returns whether the connection goes on, once the answer has ended.
   std::optional<bool> finished() const;
@@ -76,6 +84,7 @@ class Reply {
   struct Part {
     Bytes bytes;
     uint64_t values = 0;
+    uint64_t lagged = 0;
     bool may_drop = false;
   };
 
@@ -89,6 +98,8 @@ class Reply {
   Wakeup changed_;
   std::deque<Part> parts_ ABSL_GUARDED_BY(mutex_);
   size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Those of waiting_bytes_ that the connection writes now.
+  size_t taken_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration waited_ ABSL_GUARDED_BY(mutex_);
   std::optional<bool> finished_ ABSL_GUARDED_BY(mutex_);
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;

@@ -139,6 +139,30 @@ TEST_F(LiveViewersTest, SlowViewerLosesItsLinesAndGetsASnapshot) {
   EXPECT_THAT(Read(*fast), ElementsAre("next"));
 }
 
+// A client that reads nothing keeps what the connection writes to it.
+TEST_F(LiveViewersTest, ViewerGetsNoSnapshotBeforeTheRestIsWritten) {
+  const auto slow = Join();
+  viewers_.Begin();
+  const std::string line(LiveViewers::kMaxWaitingBytes + 1, 'x');
+  viewers_.Send(line, 10, {});
+  slow->Take();                                 // the head
+  ASSERT_NE(slow->Take(), nullptr);             // is being written from now on
+  viewers_.Send(line, 10, {});                  // waits
+  EXPECT_EQ(viewers_.Send("next", 1, {}), 11);  // finds that it does
+  Update();
+  EXPECT_EQ(snapshots_, 0);
+  const int before = woken_;
+  EXPECT_EQ(slow->Take(), nullptr);  // is written
+  EXPECT_GT(woken_, before);
+  Update();
+  EXPECT_EQ(snapshots_, 1);
+  // A snapshot that is dropped hands its count on; no value is lost twice.
+  viewers_.Send(line, 5, {});
+  EXPECT_EQ(viewers_.Send("next", 1, {}), 6);
+  Update();
+  EXPECT_THAT(Read(*slow), ElementsAre("snapshot 17"));
+}
+
 TEST_F(LiveViewersTest, WaitsWithMessagesWhileAllAreBusy) {
   const auto viewer = Join();
   viewers_.Begin();
