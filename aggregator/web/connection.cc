@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -26,13 +27,20 @@ Connection::Connection(OwnedFd fd, const Peer& peer, SSL* ssl, Router* router,
       router_(*router),
       clients_(*clients),
       wake_(std::move(wake)),
+      end_of_strangers_(now + kHandshakeTime),
       tls_(ssl),
-      deadline_(now + kHandshakeTime) {}
+      deadline_(end_of_strangers_) {}
 
 Connection::~Connection() {
   if (reply_ != nullptr) reply_->Close();
   if (number_.has_value()) clients_.Remove(*number_);
   if (has_handshake_ && !is_leaving_) tls_.Shutdown();
+}
+
+// ConnectionTable takes connections that are older than kHandshakeTime for
+// those of clients that have shown who they are.
+void Connection::SetDeadline(absl::Duration deadline) {
+  deadline_ = is_identified_ ? deadline : std::min(deadline, end_of_strangers_);
 }
 
 Connection::Step Connection::Handle(TlsConnection::Result result) {
@@ -63,7 +71,7 @@ bool Connection::Advance(absl::Duration now) {
       step = Leave();
     } else if (!has_handshake_) {
       step = Handshake();
-      if (has_handshake_) deadline_ = now + kRequestTime;
+      if (has_handshake_) SetDeadline(now + kRequestTime);
     } else if (reply_ == nullptr) {
       step = Read(now);
     } else {
@@ -111,16 +119,18 @@ Connection::Step Connection::Read(absl::Duration now) {
     const Step step = Handle(tls_.Read(&bytes));
     if (step != Step::kGoOn) return step;
     reader_.Add(bytes);
-    if (!had_begun) deadline_ = now + kRequestTime;
+    if (!had_begun) request_end_ = now + kRequestTime;
+    SetDeadline(request_end_);
   }
   if (reader_.state() == RequestReader::State::kHead) return Step::kGoOn;
   auto reply = std::make_shared<Reply>(wake_);
   if (Begin(reply)) {
     reply_ = std::move(reply);
     // Nothing waits for the client until Write finds bytes.
-    deadline_ = absl::InfiniteDuration();
+    SetDeadline(absl::InfiniteDuration());
     return Step::kGoOn;
   }
+  SetDeadline(request_end_);  // of a client that has shown who it is
   return Continue();
 }
 
@@ -159,14 +169,14 @@ Connection::Step Connection::Write(absl::Duration now) {
     bytes_ = reply_->Take();
     if (bytes_ == nullptr) break;
     rest_ = *bytes_;
-    deadline_ = now + kStallTime;
+    SetDeadline(now + kStallTime);
   }
   if (!rest_.empty()) {
     const Step step = Handle(tls_.Write(&rest_));
-    if (step == Step::kGoOn) deadline_ = now + kStallTime;
+    if (step == Step::kGoOn) SetDeadline(now + kStallTime);
     return step;
   }
-  deadline_ = absl::InfiniteDuration();
+  SetDeadline(absl::InfiniteDuration());
   const std::optional<bool> goes_on = reply_->finished();
   if (!goes_on.has_value()) return Step::kWait;
   reply_.reset();
@@ -175,10 +185,11 @@ Connection::Step Connection::Write(absl::Duration now) {
     tls_.Shutdown();
     shutdown(fd_.get(), SHUT_WR);
     is_leaving_ = true;
-    deadline_ = now + kLeaveTime;
+    SetDeadline(now + kLeaveTime);
     return Step::kGoOn;
   }
-  deadline_ = now + (reader_.has_begun() ? kRequestTime : kIdleTime);
+  request_end_ = now + kRequestTime;
+  SetDeadline(reader_.has_begun() ? request_end_ : now + kIdleTime);
   return Step::kGoOn;
 }
 

@@ -28,7 +28,8 @@ class Connection {
  public:
   // The time that a client has for a whole request from its first byte on, and
   // for its next one; the longest time without progress while an answer waits
-  // for the client.
+  // for the client. Until it has shown who it is, it has kHandshakeTime for
+  // all.
   static constexpr absl::Duration kRequestTime = absl::Seconds(20);
   static constexpr absl::Duration kIdleTime = absl::Seconds(75);
   static constexpr absl::Duration kStallTime = absl::Seconds(30);
@@ -78,12 +79,14 @@ class Connection {
   Step Continue();
   Step Leave();
   Step Handle(TlsConnection::Result result);
+  void SetDeadline(absl::Duration deadline);
 
   const OwnedFd fd_;
   const Peer peer_;
   Router& router_;
   ClientCertificates& clients_;
   const std::function<void()> wake_;
+  const absl::Duration end_of_strangers_;
   TlsConnection tls_;
   bool has_handshake_ = false;
   bool is_identified_ = false;
@@ -98,7 +101,8 @@ class Connection {
   bool has_continued_ = false;
   bool is_leaving_ = false;  // all is written
   Interest interest_;
-  absl::Duration deadline_;  // infinite: none
+  absl::Duration request_end_;  // by when the request must have arrived
+  absl::Duration deadline_;     // infinite: none
 };
 
 }  // namespace fleetperf::aggregator::web

@@ -57,7 +57,7 @@ bool IsJson(const HttpRequest& request) {
 
 void End(const HttpRequest& request, ResponseHead head, absl::string_view body,
          Reply* reply) {
-  head.keeps_alive = request.keeps_alive;
+  head.keeps_alive &= request.keeps_alive;
   reply->Send(request.method == "HEAD" ? ResponseWithoutBody(head, body.size())
                                        : FullResponse(head, body));
   reply->Finish(head.keeps_alive);
@@ -100,7 +100,7 @@ std::optional<Identity> Router::Admit(
       EndWith(401, absl::UnauthenticatedError("log in: fleetperf web login"),
               reply);
     } else {
-      End(request, {.status = 401}, kHowToLogIn, reply);
+      End(request, {.status = 401, .keeps_alive = false}, kHowToLogIn, reply);
     }
     return std::nullopt;
   }
@@ -129,6 +129,8 @@ std::optional<Identity> Router::Admit(
 void Router::Answer(HttpRequest request,
                     const std::optional<Identity>& identity,
                     const std::shared_ptr<Reply>& reply) const {
+  // A client that has not shown who it is keeps no connection.
+  if (!identity.has_value()) request.keeps_alive = false;
   if (request.path == kHealth) {
     End(request, {}, "OK\n", reply.get());
   } else if (request.path == kLogin) {

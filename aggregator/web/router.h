@@ -50,7 +50,8 @@ class Router {
                                 const std::optional<Identity>& certificate,
                                 Reply* reply) const;
 
-  // Answers a request that Admit has admitted with this identity.
+  // Answers a request that Admit has admitted with this identity. Without one,
+  // the connection ends.
   void Answer(HttpRequest request, const std::optional<Identity>& identity,
               const std::shared_ptr<Reply>& reply) const;
 
