@@ -20,19 +20,20 @@ constexpr absl::Duration kLeaveTime = absl::Seconds(2);
 }  // namespace
 
 Connection::Connection(OwnedFd fd, const Peer& peer, SSL* ssl, Router* router,
-                       ClientCertificates* clients, std::function<void()> wake,
-                       absl::Duration now)
+                       ClientCertificates* clients, RequestPlaces* places,
+                       std::function<void()> wake, absl::Duration now)
     : fd_(std::move(fd)),
       peer_(peer),
       router_(*router),
       clients_(*clients),
+      places_(*places),
       wake_(std::move(wake)),
       end_of_strangers_(now + kHandshakeTime),
       tls_(ssl),
       deadline_(end_of_strangers_) {}
 
 Connection::~Connection() {
-  if (reply_ != nullptr) reply_->Close();
+  if (current_.reply != nullptr) current_.reply->Close();
   if (number_.has_value()) clients_.Remove(*number_);
   if (has_handshake_ && !is_leaving_) tls_.Shutdown();
 }
@@ -72,7 +73,7 @@ bool Connection::Advance(absl::Duration now) {
     } else if (!has_handshake_) {
       step = Handshake();
       if (has_handshake_) SetDeadline(now + kRequestTime);
-    } else if (reply_ == nullptr) {
+    } else if (current_.reply == nullptr) {
       step = Read(now);
     } else {
       step = Write(now);
@@ -83,7 +84,7 @@ bool Connection::Advance(absl::Duration now) {
 
 bool Connection::OnHangUp(absl::Duration now) {
   // Nobody reads the rest of an answer.
-  if (reply_ != nullptr || is_leaving_) return false;
+  if (current_.reply != nullptr || is_leaving_) return false;
   return Advance(now);
 }
 
@@ -92,7 +93,8 @@ bool Connection::MayGoOn(absl::Duration now) const {
     return identity.has_value() &&
            clients_.Refuses(identity->fingerprint, identity->not_after);
   };
-  return now < deadline_ && !is_refused(certificate_) && !is_refused(holder_);
+  return now < deadline_ && !is_refused(certificate_) &&
+         !is_refused(current_.holder);
 }
 
 Connection::Step Connection::Handshake() {
@@ -125,7 +127,7 @@ Connection::Step Connection::Read(absl::Duration now) {
   if (reader_.state() == RequestReader::State::kHead) return Step::kGoOn;
   auto reply = std::make_shared<Reply>(wake_);
   if (Begin(reply)) {
-    reply_ = std::move(reply);
+    current_.reply = std::move(reply);
     // Nothing waits for the client until Write finds bytes.
     SetDeadline(absl::InfiniteDuration());
     return Step::kGoOn;
@@ -139,25 +141,33 @@ bool Connection::Begin(const std::shared_ptr<Reply>& reply) {
     router_.Refuse(reader_.failure(), reply.get());
     return true;
   }
-  // The body of a request that is refused is not read.
-  holder_ = router_.Admit(reader_.request(), certificate_, reply.get());
-  if (holder_.has_value()) is_identified_ = true;
   const bool is_complete = reader_.state() == RequestReader::State::kDone;
-  if (reply->waiting_bytes() > 0) {
+  // The body of a request that is refused is not read.
+  if (!std::exchange(current_.is_admitted, true) && !Admit(reply.get())) {
     if (is_complete) reader_.Take();
     return true;
   }
   if (!is_complete) return false;
-  has_continued_ = false;
-  router_.Answer(reader_.Take(), holder_, reply);
+  router_.Answer(reader_.Take(), current_.holder, reply);
   return true;
 }
 
+bool Connection::Admit(Reply* reply) {
+  current_.holder = router_.Admit(reader_.request(), certificate_, reply);
+  if (reply->waiting_bytes() > 0) return false;
+  if (!current_.holder.has_value()) return true;
+  is_identified_ = true;
+  current_.is_stream = Router::IsStream(reader_.request());
+  current_.place = places_.Enter(current_.holder->key, current_.is_stream);
+  if (current_.place == nullptr) router_.RefuseForPlaces(reply);
+  return current_.place != nullptr;
+}
+
 Connection::Step Connection::Continue() {
-  if (!reader_.request().expects_continue || has_continued_) {
+  if (!reader_.request().expects_continue || current_.has_continued) {
     return Step::kGoOn;
   }
-  has_continued_ = true;
+  current_.has_continued = true;
   absl::string_view text = kContinue;
   const Step step = Handle(tls_.Write(&text));
   // A connection without room for these few bytes is no loss.
@@ -166,21 +176,16 @@ Connection::Step Connection::Continue() {
 
 Connection::Step Connection::Write(absl::Duration now) {
   while (rest_.empty()) {
-    bytes_ = reply_->Take();
+    bytes_ = current_.reply->Take();
     if (bytes_ == nullptr) break;
     rest_ = *bytes_;
     SetDeadline(now + kStallTime);
   }
-  if (!rest_.empty()) {
-    const Step step = Handle(tls_.Write(&rest_));
-    if (step == Step::kGoOn) SetDeadline(now + kStallTime);
-    return step;
-  }
+  if (!rest_.empty()) return WriteRest(now);
   SetDeadline(absl::InfiniteDuration());
-  const std::optional<bool> goes_on = reply_->finished();
+  const std::optional<bool> goes_on = current_.reply->finished();
   if (!goes_on.has_value()) return Step::kWait;
-  reply_.reset();
-  holder_.reset();
+  current_ = {};
   if (!*goes_on) {
     tls_.Shutdown();
     shutdown(fd_.get(), SHUT_WR);
@@ -191,6 +196,22 @@ Connection::Step Connection::Write(absl::Duration now) {
   request_end_ = now + kRequestTime;
   SetDeadline(reader_.has_begun() ? request_end_ : now + kIdleTime);
   return Step::kGoOn;
+}
+
+Connection::Step Connection::WriteRest(absl::Duration now) {
+  std::optional<absl::Duration>& since = current_.waits_since;
+  if (since.has_value()) current_.waited += now - *since;
+  since.reset();
+  const Step step = Handle(tls_.Write(&rest_));
+  if (step == Step::kGoOn) SetDeadline(now + kStallTime);
+  if (step == Step::kWait) {
+    since = now;
+    if (!current_.is_stream) {
+      const absl::Duration left = Reply::kMaxWaits - current_.waited;
+      SetDeadline(std::min(deadline_, now + left));
+    }
+  }
+  return step;
 }
 
 // Reads what the client has sent of a request whose answer it already has: the

@@ -18,6 +18,7 @@
 #include "aggregator/web/http_request.h"
 #include "aggregator/web/logins.h"
 #include "aggregator/web/reply.h"
+#include "aggregator/web/request_places.h"
 #include "aggregator/web/router.h"
 #include "aggregator/web/tls.h"
 
@@ -28,8 +29,9 @@ class Connection {
  public:
   // The time that a client has for a whole request from its first byte on, and
   // for its next one; the longest time without progress while an answer waits
-  // for the client. Until it has shown who it is, it has kHandshakeTime for
-  // all.
+  // for the client. All waits of an answer last Reply::kMaxWaits, except of one
+  // that goes on for ever. Until it has shown who it is, it has kHandshakeTime
+  // for all.
   static constexpr absl::Duration kRequestTime = absl::Seconds(20);
   static constexpr absl::Duration kIdleTime = absl::Seconds(75);
   static constexpr absl::Duration kStallTime = absl::Seconds(30);
@@ -42,10 +44,10 @@ class Connection {
   };
 
   // `wake` has Advance called, from any thread. `now` is Clock::Monotonic().
-  // The router and `clients` must outlive the object.
+  // The router, `clients` and `places` must outlive the object.
   Connection(OwnedFd fd, const Peer& peer, SSL* ssl, Router* router,
-             ClientCertificates* clients, std::function<void()> wake,
-             absl::Duration now);
+             ClientCertificates* clients, RequestPlaces* places,
+             std::function<void()> wake, absl::Duration now);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -72,9 +74,12 @@ class Connection {
   Step Handshake();
   Step Read(absl::Duration now);
   Step Write(absl::Duration now);
+  Step WriteRest(absl::Duration now);
   // Answers the request, or refuses it. Returns false if its body has to be
   // read first.
   bool Begin(const std::shared_ptr<Reply>& reply);
+  // Returns false if it has refused the request, whose head has arrived.
+  bool Admit(Reply* reply);
   // Has the client send the body.
   Step Continue();
   Step Leave();
@@ -85,6 +90,7 @@ class Connection {
   const Peer peer_;
   Router& router_;
   ClientCertificates& clients_;
+  RequestPlaces& places_;
   const std::function<void()> wake_;
   const absl::Duration end_of_strangers_;
   TlsConnection tls_;
@@ -93,12 +99,20 @@ class Connection {
   std::optional<Identity> certificate_;
   std::optional<uint64_t> number_;  // at clients_
   RequestReader reader_;
-  // Of the answer in progress.
-  std::shared_ptr<Reply> reply_;
-  std::optional<Identity> holder_;
+  // Of the request and the answer in progress.
+  struct Current {
+    bool is_admitted = false;
+    bool is_stream = false;
+    bool has_continued = false;
+    std::optional<Identity> holder;
+    std::unique_ptr<RequestPlaces::Place> place;
+    std::shared_ptr<Reply> reply;
+    std::optional<absl::Duration> waits_since;  // for the client to read
+    absl::Duration waited;
+  };
+  Current current_;
   Reply::Bytes bytes_;
-  absl::string_view rest_;  // of bytes_, not written yet
-  bool has_continued_ = false;
+  absl::string_view rest_;   // of bytes_, not written yet
   bool is_leaving_ = false;  // all is written
   Interest interest_;
   absl::Duration request_end_;  // by when the request must have arrived

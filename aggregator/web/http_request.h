@@ -16,7 +16,7 @@ namespace fleetperf::aggregator::web {
 
 // Limits of a request in bytes: everything before the body; the body.
 inline constexpr size_t kMaxHeadBytes = 16 << 10;
-inline constexpr size_t kMaxBodyBytes = 1 << 20;
+inline constexpr size_t kMaxBodyBytes = 256 << 10;
 inline constexpr size_t kMaxHeaders = 100;
 
 struct HttpRequest {

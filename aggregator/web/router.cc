@@ -13,6 +13,7 @@ namespace fleetperf::aggregator::web {
 namespace {
 
 constexpr absl::string_view kApi = "/api/v1/";
+constexpr absl::string_view kStream = "/api/v1/subscribe";
 constexpr absl::string_view kHealth = "/healthz";
 constexpr absl::string_view kLogin = "/login";
 constexpr absl::string_view kSessionCookie = "fleetperf_session";
@@ -77,6 +78,18 @@ void Router::Refuse(int http_status, Reply* reply) const {
           absl::InvalidArgumentError(is_too_large ? "the request is too large"
                                                   : "not a valid request"),
           reply);
+}
+
+void Router::RefuseForPlaces(Reply* reply) const {
+  EndWith(429,
+          absl::ResourceExhaustedError(
+              "too many requests with this certificate are in progress; try "
+              "again later"),
+          reply);
+}
+
+bool Router::IsStream(const HttpRequest& request) {
+  return request.path == kStream;
 }
 
 std::optional<Identity> Router::Admit(

@@ -43,6 +43,12 @@ class Router {
   // Ends the answer to bytes that are not a request.
   void Refuse(int http_status, Reply* reply) const;
 
+  // Ends the answer to a request of a caller that has too many.
+  void RefuseForPlaces(Reply* reply) const;
+
+  // Whether the answer goes on for ever.
+  static bool IsStream(const HttpRequest& request);
+
   // Checks a request whose body may be missing. `certificate` is the identity
   // that the connection has shown. Returns the identity that the request has;
   // nullopt if it has none and needs none. Answers a request that is refused.

@@ -123,7 +123,7 @@ void WebServer::Adopt() {
     epoll_event event = {.events = EPOLLIN | EPOLLRDHUP,
                          .data = {.u64 = number}};
     auto connection = std::make_unique<Connection>(
-        std::move(one.fd), one.peer, ssl, &router_, clients_.get(),
+        std::move(one.fd), one.peer, ssl, &router_, clients_.get(), &places_,
         [waker = waker_, number] { waker->Wake(number); }, Now());
     if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) continue;
     connections_[number] = {.connection = std::move(connection),

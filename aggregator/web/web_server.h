@@ -16,6 +16,7 @@
 #include "aggregator/rpc/connection_table.h"
 #include "aggregator/rpc/listener.h"
 #include "aggregator/web/connection.h"
+#include "aggregator/web/request_places.h"
 #include "aggregator/web/router.h"
 #include "aggregator/web/tls.h"
 #include "aggregator/web/waker.h"
@@ -73,6 +74,7 @@ class WebServer {
 
   // Used only by the thread that serves.
   OwnedFd epoll_;
+  RequestPlaces places_;
   struct Entry {
     std::unique_ptr<Connection> connection;
     Connection::Interest interest;

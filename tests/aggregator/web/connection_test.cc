@@ -46,7 +46,7 @@ class ConnectionTest : public ::testing::Test {
     OwnedFd fd = pair->client.TakeServersEnd();
     SSL* const ssl = tls_.server().Accept(fd.get());
     pair->server = std::make_unique<Connection>(
-        std::move(fd), Peer(), ssl, &router_, &clients_, [] {},
+        std::move(fd), Peer(), ssl, &router_, &clients_, &places_, [] {},
         absl::ZeroDuration());
     EXPECT_FALSE(pair->client.Handshake());
     EXPECT_TRUE(pair->server->Advance(absl::ZeroDuration()));
@@ -82,8 +82,9 @@ class ConnectionTest : public ::testing::Test {
   ClientCertificates clients_{&clock_};
   Logins logins_{&clients_, &clock_};
   FakeApi api_;
-  const Assets assets_{{}};
+  const Assets assets_ = Assets::OfExecutable();
   Router router_{&assets_, &logins_, &api_};
+  RequestPlaces places_;
   TlsFixture tls_;
   const std::string cookie_ = LogIn();
 };
@@ -105,6 +106,44 @@ TEST_F(ConnectionTest, StrangersHaveTheTimeOfAHandshake) {
   EXPECT_TRUE(known->server->is_identified());
   EXPECT_TRUE(known->server->MayGoOn(absl::Seconds(28)));
   EXPECT_FALSE(known->server->MayGoOn(absl::Seconds(29)));
+}
+
+// Requests whose bodies do not arrive.
+TEST_F(ConnectionTest, BoundsRequestsOfACertificate) {
+  const auto begin = [&](Pair& pair, const std::string& method) {
+    pair.Send(Head(method, 2), absl::ZeroDuration());
+    return pair.client.Read();
+  };
+  std::vector<std::unique_ptr<Pair>> pairs;
+  for (int i = 0; i < RequestPlaces::kMaxRequests; ++i) {
+    pairs.push_back(Connect());
+    EXPECT_EQ(begin(*pairs.back(), "query"), "");
+  }
+  EXPECT_THAT(begin(*Connect(), "query"), StartsWith("HTTP/1.1 429"));
+  const auto stream = Connect();
+  EXPECT_EQ(begin(*stream, "subscribe"), "");
+  pairs.pop_back();
+  const auto next = Connect();
+  EXPECT_EQ(begin(*next, "query"), "");
+}
+
+// The client reads too little for the answer to end, and too much to stall.
+TEST_F(ConnectionTest, BoundsWaitsOfAnAnswer) {
+  const auto slow = Connect();
+  const auto viewer = Connect();
+  slow->Send(Head("query", 0), absl::ZeroDuration());
+  viewer->Send(Head("subscribe", 0), absl::ZeroDuration());
+  for (const auto& reply : api_.replies) reply->Send(std::string(8 << 20, 'x'));
+  for (int seconds = 0; seconds <= 100; seconds += 20) {
+    for (Pair* const pair : {slow.get(), viewer.get()}) {
+      EXPECT_TRUE(pair->server->MayGoOn(absl::Seconds(seconds)));
+      pair->client.Read();
+      ASSERT_TRUE(pair->server->Advance(absl::Seconds(seconds)));
+    }
+  }
+  EXPECT_TRUE(slow->server->MayGoOn(absl::Seconds(119)));
+  EXPECT_FALSE(slow->server->MayGoOn(absl::Seconds(120)));
+  EXPECT_TRUE(viewer->server->MayGoOn(absl::Seconds(120)));
 }
 
 }  // namespace
