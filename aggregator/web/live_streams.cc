@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -53,6 +55,11 @@ uint64_t CountValues(const v1::SubscribeResponse& message) {
   return values;
 }
 
+void Refuse(const absl::Status& error, bool keeps_alive, Reply* reply) {
+  reply->Send(ErrorResponse(HttpStatusOf(error), error, keeps_alive));
+  reply->Finish(keeps_alive);
+}
+
 }  // namespace
 
 class LiveStreams::Core : public std::enable_shared_from_this<Core> {
@@ -70,14 +77,22 @@ class LiveStreams::Core : public std::enable_shared_from_this<Core> {
 
  private:
   struct Stream {
+    // Of the caller that began it. The place refers to all places.
+    std::shared_ptr<SubscriberPlaces> places;
+    std::unique_ptr<SubscriberPlaces::Place> place;
     v1::SubscribeRequest request;
     std::string key;
-    // Whether nobody waits for the start.
+    // Whether its last viewer has left: it takes no more, and is replaced. Set
+    // with `mutex` held.
     std::atomic<bool> is_cancelled = false;
     absl::Mutex mutex;
+    // Those in whose turns it may start.
+    absl::flat_hash_set<std::string> callers ABSL_GUARDED_BY(mutex);
+    bool has_started ABSL_GUARDED_BY(mutex) = false;
     std::optional<LiveViewers> viewers ABSL_GUARDED_BY(mutex);
     LiveState state ABSL_GUARDED_BY(mutex);
-    absl::Status status ABSL_GUARDED_BY(mutex);  // of the start
+    // Why it has not started, or ends.
+    absl::Status status ABSL_GUARDED_BY(mutex);
     // nullptr: has not started.
     std::shared_ptr<Subscription> subscription ABSL_GUARDED_BY(mutex);
     v1::SubscribeResponse first ABSL_GUARDED_BY(mutex);
@@ -86,8 +101,15 @@ class LiveStreams::Core : public std::enable_shared_from_this<Core> {
   };
   using StreamPtr = std::shared_ptr<Stream>;
 
-  StreamPtr Enter(const v1::SubscribeRequest& request)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the stream for a request, perhaps a new one.
+  absl::StatusOr<StreamPtr> Enter(const v1::SubscribeRequest& request,
+                                  const std::string& caller);
+  // Returns false if the stream takes no more viewers.
+  bool JoinStream(const StreamPtr& stream, const std::string& caller,
+                  bool keeps_alive, const std::shared_ptr<Reply>& reply,
+                  std::unique_ptr<SubscriberPlaces::Place>* place);
+  // Returns a function that marks the stream as ready.
+  std::function<void()> WakerOf(const StreamPtr& stream);
   void Start(const StreamPtr& stream);
   void MarkReady(const StreamPtr& stream);
   // Returns the streams whose turn it is; none if Stop was called.
@@ -99,6 +121,9 @@ class LiveStreams::Core : public std::enable_shared_from_this<Core> {
   void RemoveIfEmpty(const StreamPtr& stream);
 
   Subscriptions& subscriptions_;
+  // A caller may have a quarter.
+  const std::shared_ptr<SubscriberPlaces> places_ =
+      std::make_shared<SubscriberPlaces>(4 * kMaxStreamsOfCaller);
   absl::Mutex mutex_;
   absl::flat_hash_map<std::string, StreamPtr> streams_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -120,58 +145,82 @@ void LiveStreams::Core::Join(const v1::SubscribeRequest& request,
   }
   auto place = subscriptions_.Enter(caller);
   refusal.Update(place.status());
-  if (!refusal.ok()) {
-    reply->Send(ErrorResponse(HttpStatusOf(refusal), refusal, keeps_alive));
-    return reply->Finish(keeps_alive);
-  }
-  StreamPtr stream;
-  bool is_new = false;
-  {
-    absl::MutexLock lock(&mutex_);
-    stream = Enter(request);
-    absl::MutexLock stream_lock(&stream->mutex);
-    is_new = !stream->viewers.has_value();
-    if (is_new) {
-      stream->viewers.emplace(
-          [core = weak_from_this(), weak = std::weak_ptr<Stream>(stream)] {
-            const auto locked = core.lock();
-            const auto waiting = weak.lock();
-            if (locked != nullptr && waiting != nullptr) {
-              locked->MarkReady(waiting);
-            }
-          });
+  if (!refusal.ok()) return Refuse(refusal, keeps_alive, reply.get());
+  bool has_joined = false;
+  while (!has_joined) {
+    const auto stream = Enter(request, caller);
+    if (!stream.ok()) {
+      return Refuse(stream.status(), keeps_alive, reply.get());
     }
-    stream->viewers->Add(reply, keeps_alive, *std::move(place));
+    has_joined = JoinStream(*stream, caller, keeps_alive, reply, &*place);
   }
-  if (!is_new) return MarkReady(stream);
-  subscriptions_.Post(
-      caller, [core = shared_from_this(), stream] { core->Start(stream); });
 }
 
-LiveStreams::Core::StreamPtr LiveStreams::Core::Enter(
-    const v1::SubscribeRequest& request) {
+bool LiveStreams::Core::JoinStream(
+    const StreamPtr& stream, const std::string& caller, bool keeps_alive,
+    const std::shared_ptr<Reply>& reply,
+    std::unique_ptr<SubscriberPlaces::Place>* place) {
+  bool must_start = false;
+  {
+    absl::MutexLock lock(&stream->mutex);
+    if (stream->is_cancelled) return false;
+    stream->viewers->Add(reply, keeps_alive, std::move(*place));
+    // A caller's starts take turns: a stream starts in the first turn of any of
+    // its callers.
+    must_start = stream->subscription == nullptr && stream->status.ok() &&
+                 stream->callers.insert(caller).second;
+  }
+  if (must_start) {
+    subscriptions_.Post(
+        caller, [core = shared_from_this(), stream] { core->Start(stream); });
+  } else {
+    MarkReady(stream);
+  }
+  return true;
+}
+
+absl::StatusOr<LiveStreams::Core::StreamPtr> LiveStreams::Core::Enter(
+    const v1::SubscribeRequest& request, const std::string& caller) {
+  absl::MutexLock lock(&mutex_);
   std::string key = KeyOf(request);
   // A snapshot does not have the stored values that the request asks for.
   if (request.has_start()) absl::StrAppend(&key, " ", ++last_number_);
-  StreamPtr& stream = streams_[key];
-  if (stream == nullptr) {
-    stream = std::make_shared<Stream>();
-    stream->request = request;
-    stream->key = key;
+  const auto found = streams_.find(key);
+  if (found != streams_.end() && !found->second->is_cancelled) {
+    return found->second;
   }
+  auto place = places_->Enter(caller);
+  RETURN_IF_ERROR(place.status());
+  const auto stream = std::make_shared<Stream>();
+  stream->places = places_;
+  stream->place = *std::move(place);
+  stream->request = request;
+  stream->key = key;
+  {
+    absl::MutexLock stream_lock(&stream->mutex);
+    stream->viewers.emplace(WakerOf(stream));
+  }
+  streams_[key] = stream;
   return stream;
+}
+
+std::function<void()> LiveStreams::Core::WakerOf(const StreamPtr& stream) {
+  return [core = weak_from_this(), weak = std::weak_ptr<Stream>(stream)] {
+    const auto locked = core.lock();
+    const auto waiting = weak.lock();
+    if (locked != nullptr && waiting != nullptr) locked->MarkReady(waiting);
+  };
 }
 
 // Runs on a thread of the hub.
 void LiveStreams::Core::Start(const StreamPtr& stream) {
+  {
+    absl::MutexLock lock(&stream->mutex);
+    if (std::exchange(stream->has_started, true)) return;
+  }
   v1::SubscribeResponse first;
   auto subscription = subscriptions_.Begin(
-      stream->request,
-      [core = weak_from_this(), weak = std::weak_ptr<Stream>(stream)] {
-        const auto locked = core.lock();
-        const auto waiting = weak.lock();
-        if (locked != nullptr && waiting != nullptr) locked->MarkReady(waiting);
-      },
+      stream->request, WakerOf(stream),
       [stream] { return stream->is_cancelled.load(); }, &first);
   {
     absl::MutexLock lock(&stream->mutex);
@@ -253,10 +302,14 @@ void LiveStreams::Core::Work(const StreamPtr& stream) {
   viewers.RemoveGone();
   if (!stream->status.ok()) return viewers.End(stream->status);
   if (stream->subscription == nullptr) {
-    stream->is_cancelled = viewers.empty();
+    // The first viewer may be about to join.
+    if (viewers.empty() && !stream->callers.empty()) {
+      stream->is_cancelled = true;
+    }
     return;
   }
   TakeMessages(stream);
+  if (!stream->status.ok()) return viewers.End(stream->status);
   if (stream->has_begun) {
     const LiveState& state = stream->state;
     viewers.Update([&](uint64_t lagged) { return state.Snapshot(lagged); },
@@ -281,8 +334,14 @@ void LiveStreams::Core::TakeMessages(const StreamPtr& stream) {
       response.MergeFrom(stream->first);
       viewers.Begin();
     }
-    const uint64_t lost =
-        viewers.Send(stream->state.Add(response), CountValues(response), Now());
+    const std::string line = stream->state.Add(response);
+    if (stream->state.series() > kMaxStreamSeries) {
+      stream->status = absl::ResourceExhaustedError(
+          absl::StrCat("live values on the page are limited to ",
+                       kMaxStreamSeries, " series; ask for fewer"));
+      return;
+    }
+    const uint64_t lost = viewers.Send(line, CountValues(response), Now());
     subscriptions_.CountLagged(lost + response.lagged());
     if (i == kMaxMessagesAtOnce) return MarkReady(stream);
   }
@@ -297,6 +356,7 @@ void LiveStreams::Core::RemoveIfEmpty(const StreamPtr& stream) {
     const bool is_starting =
         stream->subscription == nullptr && stream->status.ok();
     if (!stream->viewers->empty() || is_starting) return;
+    stream->is_cancelled = true;
     const auto found = streams_.find(stream->key);
     if (found != streams_.end() && found->second == stream) {
       streams_.erase(found);
@@ -308,8 +368,8 @@ void LiveStreams::Core::RemoveIfEmpty(const StreamPtr& stream) {
 
 void LiveStreams::Core::EndAll() {
   for (const StreamPtr& stream : All()) {
-    stream->is_cancelled = true;
     absl::MutexLock lock(&stream->mutex);
+    stream->is_cancelled = true;
     stream->viewers->End(absl::UnavailableError("the aggregator stops"));
     if (stream->subscription != nullptr) {
       subscriptions_.End(std::move(stream->subscription));

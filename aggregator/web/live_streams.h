@@ -3,6 +3,8 @@
 #ifndef FLEETPERF_AGGREGATOR_WEB_LIVE_STREAMS_H_
 #define FLEETPERF_AGGREGATOR_WEB_LIVE_STREAMS_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
@@ -13,6 +15,11 @@
 
 namespace fleetperf::aggregator::web {
 
+// Limits of the page's live values: the series of a stream, which ends with
+// ResourceExhausted beyond it, and the streams that a caller has begun.
+inline constexpr size_t kMaxStreamSeries = 20'000;
+inline constexpr int64_t kMaxStreamsOfCaller = 32;
+
 // One thread encodes the messages of all streams. Thread-safe.
 class LiveStreams {
  public:
@@ -22,7 +29,9 @@ class LiveStreams {
   ~LiveStreams();
 
   // Streams values to `reply` until the client is gone. Takes one of the
-  // places for subscribers of the caller (PeerIdentity::Key). Does not wait.
+  // places for subscribers of the caller (PeerIdentity::Key), and one of its
+  // places for streams unless a stream of the same request exists. Does not
+  // wait.
   void Join(const v1::SubscribeRequest& request, const std::string& caller,
             bool keeps_alive, const std::shared_ptr<Reply>& reply);
 

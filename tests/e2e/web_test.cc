@@ -176,6 +176,26 @@ TEST_F(WebTest, StreamsTheSameToAllUntilTheCertificateIsRevoked) {
               StartsWith("HTTP/1.1 401"));
 }
 
+TEST_F(WebTest, BoundsDifferentStreamsOfACertificate) {
+  const auto agent = deployment_.StartAgent("web-1");
+  deployment_.WaitForSamples("web-1");
+  const std::string headers = LogIn();
+  const auto subscribe = [&](HttpsClient& browser, int seconds) {
+    browser.Send("POST", "/api/v1/subscribe", headers,
+                 absl::StrCat(R"({"paths":["\\\\web-1\\System\\Processes"],)"
+                              R"("interval":")",
+                              seconds, R"(s"})"));
+    return browser.ReadHead();
+  };
+  std::vector<std::unique_ptr<HttpsClient>> browsers;
+  for (int i = 1; i <= 32; ++i) {
+    browsers.push_back(Browser());
+    EXPECT_THAT(subscribe(*browsers.back(), i), StartsWith("HTTP/1.1 200"));
+  }
+  EXPECT_THAT(subscribe(*Browser(), 33), StartsWith("HTTP/1.1 429"));
+  EXPECT_THAT(subscribe(*Browser(), 1), StartsWith("HTTP/1.1 200"));  // shared
+}
+
 TEST_F(WebTest, AcceptsCertificates) {
   const TlsFiles alice = deployment_.Issue("reader", {"alice"});
   HttpsClient reader(port_, alice);
