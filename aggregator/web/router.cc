@@ -1,9 +1,12 @@
 #include "aggregator/web/router.h"
 
+#include <cstdint>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -16,7 +19,6 @@ constexpr absl::string_view kApi = "/api/v1/";
 constexpr absl::string_view kStream = "/api/v1/subscribe";
 constexpr absl::string_view kHealth = "/healthz";
 constexpr absl::string_view kLogin = "/login";
-constexpr absl::string_view kSessionCookie = "fleetperf_session";
 
 constexpr absl::string_view kHowToLogIn =
     "To use this page, log in: run\n\n    fleetperf web login\n\n"
@@ -42,6 +44,20 @@ bool IsRead(const HttpRequest& request) {
 
 bool IsPublic(const HttpRequest& request) {
   return request.path == kHealth || request.path == kLogin;
+}
+
+// Returns the name of the session's cookie. Browsers send cookies to all ports
+// of a host, so the pages of two aggregators need different names: this one has
+// the port that the browser asked for. The prefix keeps other hosts of the
+// domain from setting it.
+std::string CookieName(const HttpRequest& request) {
+  const absl::string_view host = request.Header("host");
+  const size_t colon = host.rfind(':');
+  uint32_t port = 443;
+  if (colon != host.npos && !absl::SimpleAtoi(host.substr(colon + 1), &port)) {
+    port = 443;  // an IPv6 address without a port
+  }
+  return absl::StrCat("__Host-fleetperf_", port, "_session");
 }
 
 // Browsers say where a request comes from. Programs do not.
@@ -106,7 +122,7 @@ std::optional<Identity> Router::Admit(
   if (IsPublic(request)) return std::nullopt;
   std::optional<Identity> identity = certificate;
   if (!identity.has_value()) {
-    identity = logins_.Find(request.Cookie(kSessionCookie));
+    identity = logins_.Find(request.Cookie(CookieName(request)));
   }
   if (!identity.has_value()) {
     if (IsApi(request)) {
@@ -167,7 +183,7 @@ void Router::Login(const HttpRequest& request, Reply* reply) const {
   End(request,
       {.status = 303,
        .more = absl::StrCat(
-           "Location: /\r\nSet-Cookie: ", kSessionCookie, "=", *session,
+           "Location: /\r\nSet-Cookie: ", CookieName(request), "=", *session,
            "; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=",
            absl::ToInt64Seconds(Logins::kSessionLife), "\r\n")},
       "", reply);

@@ -60,7 +60,7 @@ class WebTest : public ::testing::Test {
   std::string LogIn() const {
     const std::string answer = Browser()->Ask("GET", LoginPath());
     EXPECT_THAT(answer, StartsWith("HTTP/1.1 303"));
-    const size_t at = answer.find("fleetperf_session=");
+    const size_t at = answer.find("__Host-fleetperf_");
     return absl::StrCat(
         "Cookie: ", answer.substr(at, answer.find(';', at) - at), "\r\n",
         kJsonBody);

@@ -44,14 +44,14 @@ class RouterTest : public ::testing::Test {
             .fingerprint = std::string(64, 'a')};
   }
 
-  // Returns the answer to a request with these headers and body.
+  // Returns the answer to a request of `host_` with these headers and body.
   std::string Answer(const std::string& line, const std::string& headers = "",
                      const std::string& body = "",
                      std::optional<Identity> certificate = std::nullopt) {
     RequestReader reader;
-    EXPECT_EQ(reader.Add(absl::StrCat(line, " HTTP/1.1\r\nHost: a\r\n", headers,
-                                      "Content-Length: ", body.size(),
-                                      "\r\n\r\n", body)),
+    EXPECT_EQ(reader.Add(absl::StrCat(
+                  line, " HTTP/1.1\r\nHost: ", host_, "\r\n", headers,
+                  "Content-Length: ", body.size(), "\r\n\r\n", body)),
               RequestReader::State::kDone);
     auto reply = std::make_shared<Reply>([] {});
     const auto identity =
@@ -70,6 +70,13 @@ class RouterTest : public ::testing::Test {
     return Answer("POST " + path, headers, "{}", std::move(certificate));
   }
 
+  // Returns the cookie that an answer sets.
+  static std::string CookieOf(const std::string& answer) {
+    constexpr absl::string_view kSetCookie = "Set-Cookie: ";
+    const size_t begin = answer.find(kSetCookie) + kSetCookie.size();
+    return answer.substr(begin, answer.find(';', begin) - begin);
+  }
+
   // Logs in. Returns the header with the cookie.
   std::string LogIn() {
     const auto token =
@@ -77,14 +84,11 @@ class RouterTest : public ::testing::Test {
     EXPECT_OK(token);
     const std::string answer = Answer("GET /login?token=" + *token);
     EXPECT_THAT(answer, StartsWith("HTTP/1.1 303"));
-    constexpr absl::string_view kSetCookie = "Set-Cookie: ";
-    const size_t begin = answer.find("Set-Cookie: ") + kSetCookie.size();
-    return absl::StrCat(
-        "Cookie: ", answer.substr(begin, answer.find(';', begin) - begin),
-        "\r\n");
+    return absl::StrCat("Cookie: ", CookieOf(answer), "\r\n");
   }
 
   static constexpr char kJsonBody[] = "Content-Type: application/json\r\n";
+  std::string host_ = "a";
   testing::SimulatedClock clock_;
   ClientCertificates clients_{&clock_};
   Logins logins_{&clients_, &clock_};
@@ -136,6 +140,19 @@ TEST_F(RouterTest, SessionIsAnIdentity) {
   EXPECT_THAT(Answer("GET /", cookie), HasSubstr("<title>fleetperf</title>"));
   EXPECT_THAT(Post("/api/v1/query", cookie + kJsonBody),
               HasSubstr("alice asked {}"));
+}
+
+// Browsers send the cookies of all ports of a host.
+TEST_F(RouterTest, CookieIsNamedAfterThePort) {
+  EXPECT_THAT(LogIn(), StartsWith("Cookie: __Host-fleetperf_443_session="));
+  host_ = "[::1]";
+  EXPECT_THAT(LogIn(), StartsWith("Cookie: __Host-fleetperf_443_session="));
+  host_ = "[::1]:7446";
+  EXPECT_THAT(LogIn(), StartsWith("Cookie: __Host-fleetperf_7446_session="));
+  host_ = "a:7445";
+  const std::string cookie = LogIn();
+  EXPECT_THAT(cookie, StartsWith("Cookie: __Host-fleetperf_7445_session="));
+  EXPECT_THAT(Answer("GET /", cookie), StartsWith("HTTP/1.1 200"));
 }
 
 TEST_F(RouterTest, LinksAndSessionsExpire) {
