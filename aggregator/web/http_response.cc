@@ -22,8 +22,6 @@ absl::string_view ReasonOf(int status) {
   switch (status) {
     case 200:
       return "OK";
-    case 303:
-      return "See Other";
     case 304:
       return "Not Modified";
     case 400:

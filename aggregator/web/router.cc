@@ -29,6 +29,10 @@ constexpr absl::string_view kLinkIsVoid =
     "This link was used before, or has expired. Make another one:\n\n"
     "    fleetperf web login\n";
 
+constexpr absl::string_view kLoggedIn =
+    "<!DOCTYPE html><html lang=\"en\"><title>fleetperf</title>"
+    "<p>You are logged in: <a href=\"/\">open the page</a>.</p></html>\n";
+
 constexpr absl::string_view kPageIsMissing =
     "This aggregator was built without its page, because npm or the folder "
     "web/ "
@@ -180,13 +184,16 @@ void Router::Login(const HttpRequest& request, Reply* reply) const {
   if (!session.has_value()) {
     return End(request, {.status = 403}, kLinkIsVoid, reply);
   }
+  // Not a redirection: after a link in a mail or a chat, which is another site,
+  // browsers would follow it without the cookie, which is strict. This page
+  // starts the next request itself.
   End(request,
-      {.status = 303,
+      {.content_type = "text/html; charset=utf-8",
        .more = absl::StrCat(
-           "Location: /\r\nSet-Cookie: ", CookieName(request), "=", *session,
-           "; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=",
+           "Refresh: 0; url=/\r\nSet-Cookie: ", CookieName(request), "=",
+           *session, "; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=",
            absl::ToInt64Seconds(Logins::kSessionLife), "\r\n")},
-      "", reply);
+      kLoggedIn, reply);
 }
 
 void Router::SendAsset(const HttpRequest& request, Reply* reply) const {

@@ -30,7 +30,7 @@ class ApiHandler {
 
 // Paths:
 //   GET /healthz          200, for anyone
-//   GET /login?token=T    begins a session, and goes to the page
+//   GET /login?token=T    begins a session, and opens the page
 //   GET /, /assets/...    the page, for readers and operators
 //   POST /api/v1/METHOD   for readers and operators
 // Thread-compatible.

@@ -59,7 +59,7 @@ class WebTest : public ::testing::Test {
   // Logs in. Returns the headers of a request.
   std::string LogIn() const {
     const std::string answer = Browser()->Ask("GET", LoginPath());
-    EXPECT_THAT(answer, StartsWith("HTTP/1.1 303"));
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
     const size_t at = answer.find("__Host-fleetperf_");
     return absl::StrCat(
         "Cookie: ", answer.substr(at, answer.find(';', at) - at), "\r\n",

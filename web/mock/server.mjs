@@ -66,8 +66,11 @@ export async function startMock({ port = 0, machines = 10_000, login = false } =
 async function handle(fleet, state, streams, login, request, response) {
   const url = new URL(request.url, 'http://mock');
   if (login && url.pathname === '/login') {
-    response.writeHead(303, { Location: '/', 'Set-Cookie': `fleetperf_session=${state.session}; HttpOnly; SameSite=Strict; Path=/` });
-    return void response.end();
+    response.writeHead(200, {
+      'Content-Type': TYPES['.html'], 'Content-Security-Policy': CSP, Refresh: '0; url=/',
+      'Set-Cookie': `fleetperf_session=${state.session}; HttpOnly; SameSite=Strict; Path=/`,
+    });
+    return void response.end('<!doctype html><title>fleetperf</title><p>You are logged in: <a href="/">open the page</a>.');
   }
   const isKnown = !login || (request.headers.cookie ?? '').includes(`fleetperf_session=${state.session}`);
   if (url.pathname.startsWith('/api/v1/')) {
