@@ -45,7 +45,8 @@ int64_t Get(const absl::flat_hash_map<IpAddress, int64_t>& counts,
 }  // namespace
 
 ConnectionLimits FitLimits(ConnectionLimits limits, size_t descriptors) {
-  const auto room = static_cast<int64_t>(descriptors - descriptors / 4);
+  const int64_t room =
+      static_cast<int64_t>(descriptors) * limits.sixteenths_of_descriptors / 16;
   limits.max = std::max<int64_t>(std::min(limits.max, room), 1);
   if (limits.max_per_address == 0) {
     limits.max_per_address = limits.max - limits.max / 4;

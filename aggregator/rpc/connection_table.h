@@ -41,11 +41,14 @@ struct ConnectionLimits {
   // Per host (NetworkOf). 0: three quarters of `max`.
   int64_t max_per_address = 0;
   int64_t max_unauthenticated = 4'096;
+  // The part of the process's descriptors that connections may take.
+  int64_t sixteenths_of_descriptors = 12;
 };
 
 // Returns `limits`, reduced to fit a process that may have `descriptors` file
-// descriptors open. Reserves a quarter of the descriptors for the store's files
-// and the like. At most a quarter of the connections may be unauthenticated.
+// descriptors open. By default, a quarter of the descriptors remains for the
+// store's files and the like. At most a quarter of the connections may be
+// unauthenticated.
 ConnectionLimits FitLimits(ConnectionLimits limits, size_t descriptors);
 
 enum class Refusal {

@@ -24,9 +24,14 @@
 
 namespace fleetperf::aggregator::web {
 
-// The limits of connections, which browsers open six of.
+// The limits of connections, which browsers open six of. The port of agents
+// takes its three quarters of the descriptors, and the store needs most of the
+// rest.
 inline constexpr ConnectionLimits kWebConnections = {
-    .max = 2048, .max_per_address = 0, .max_unauthenticated = 512};
+    .max = 2048,
+    .max_per_address = 0,
+    .max_unauthenticated = 512,
+    .sixteenths_of_descriptors = 1};
 
 // One thread accepts connections, one serves all of them; the listener's probes
 // have a third. Thread-safe, except for destruction.

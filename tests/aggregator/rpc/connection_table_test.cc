@@ -204,6 +204,7 @@ TEST(FitLimits, FitsLimitsToTheDescriptors) {
   EXPECT_EQ(small.max, 750);
   EXPECT_EQ(small.max_per_address, 563);
   EXPECT_EQ(small.max_unauthenticated, 187);
+  EXPECT_EQ(FitLimits({.sixteenths_of_descriptors = 1}, 1600).max, 100);
   const ConnectionLimits large = FitLimits({}, 1 << 20);
   EXPECT_EQ(large.max, 65'536);
   EXPECT_EQ(large.max_per_address, 49'152);
