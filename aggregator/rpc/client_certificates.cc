@@ -30,13 +30,14 @@ bool ClientCertificates::Refuses(const std::string& fingerprint,
 }
 
 std::optional<uint64_t> ClientCertificates::Add(
-    const Peer& peer, const CertificateInfo& certificate) {
+    const Peer& peer, const CertificateInfo& certificate, Port port) {
   absl::string_view reason;
   {
     absl::MutexLock lock(&mutex_);
     reason = WhyRefused(certificate.fingerprint, certificate.not_after);
     if (reason.empty()) {
       connections_[++last_] = {.peer = peer,
+                               .port = port,
                                .subject = certificate.subject,
                                .fingerprint = certificate.fingerprint,
                                .not_after = certificate.not_after};
@@ -65,7 +66,7 @@ std::vector<Peer> ClientCertificates::FindRefused() {
       const absl::string_view reason =
           WhyRefused(connection.fingerprint, connection.not_after);
       if (reason.empty()) continue;
-      refused.push_back(connection.peer);
+      if (connection.port == Port::kGrpc) refused.push_back(connection.peer);
       if (std::exchange(connection.is_reported, true)) continue;
       ++counts_.refused;
       messages.push_back(absl::StrCat(

@@ -38,16 +38,21 @@ class ClientCertificates {
   // Replaces the list of revoked certificates.
   void SetRevoked(const std::vector<ListedCertificate>& revoked);
 
+  // The port of a connection.
+  enum class Port { kGrpc, kPage };
+
   // Adds a connection whose handshake is done, and returns its number. Returns
   // nullopt, counts and logs if the certificate was revoked or has expired;
   // the caller then ends the connection.
   std::optional<uint64_t> Add(const Peer& peer,
-                              const CertificateInfo& certificate);
+                              const CertificateInfo& certificate,
+                              Port port = Port::kGrpc);
   // Removes a connection that has ended.
   void Remove(uint64_t connection);
 
-  // Returns the open connections whose certificates were revoked or have
-  // expired. Counts and logs each once.
+  // Returns the open connections to gRPC's port whose certificates were revoked
+  // or have expired. The page ends its own, which may come from the same port
+  // of a peer. Counts and logs each once, those of the page too.
   std::vector<Peer> FindRefused();
 
   // Whether a certificate was revoked or has expired by now.
@@ -68,6 +73,7 @@ class ClientCertificates {
  private:
   struct Connection {
     Peer peer;
+    Port port = Port::kGrpc;
     std::string subject;
     std::string fingerprint;
     absl::Time not_after;

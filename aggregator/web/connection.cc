@@ -106,7 +106,7 @@ Connection::Step Connection::Handshake() {
   has_handshake_ = true;
   const auto certificate = tls_.ClientCertificate();
   if (!certificate.has_value()) return step;
-  number_ = clients_.Add(peer_, *certificate);
+  number_ = clients_.Add(peer_, *certificate, ClientCertificates::Port::kPage);
   if (!number_.has_value()) return Step::kEnd;
   is_identified_ = true;
   certificate_ = IdentityOf(*certificate);

@@ -50,6 +50,15 @@ TEST_F(ClientCertificatesTest, FindsConnectionsThatAreRevoked) {
   EXPECT_THAT(clients_.FindRefused(), IsEmpty());
 }
 
+TEST_F(ClientCertificatesTest, LeavesConnectionsOfThePageToThePage) {
+  ASSERT_TRUE(
+      clients_.Add(kPeer, Certificate('a'), ClientCertificates::Port::kPage)
+          .has_value());
+  clients_.SetRevoked({{.fingerprint = std::string(64, 'a')}});
+  EXPECT_THAT(clients_.FindRefused(), IsEmpty());
+  EXPECT_EQ(clients_.counts().refused, 1);
+}
+
 TEST_F(ClientCertificatesTest, FindsConnectionsThatExpire) {
   const auto connection =
       clients_.Add(kPeer, Certificate('a', absl::Seconds(10)));
