@@ -130,6 +130,8 @@ int RequestReader::ParseHead(absl::string_view head) {
   if (error == http::error::bad_version) return kVersionNotSupported;
   if (error || !parser.is_header_done()) return kBadRequest;
   const http::request_header<>& parsed = parser.get();
+  // Clients of HTTP/1.0 do not know chunks.
+  if (parsed.version() != 11) return kVersionNotSupported;
   const absl::string_view target(parsed.target().data(),
                                  parsed.target().size());
   if (!absl::StartsWith(target, "/")) return kBadRequest;
