@@ -4,6 +4,7 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <spdlog/spdlog.h>
 
 #include <utility>
 #include <vector>
@@ -122,19 +123,23 @@ absl::Status TlsServer::Refresh() {
   if (own_version == own_version_ && clients_version == clients_version_) {
     return absl::OkStatus();
   }
+  // Contents that cannot be used are tried, and logged, once.
+  own_version_ = own_version;
+  clients_version_ = clients_version;
   Context context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
   if (context == nullptr) return Failed("TLS");
   SetOptions(context.get());
   RETURN_IF_ERROR(UseCertificate(own_->texts(), context.get()));
   RETURN_IF_ERROR(TrustClients(clients_->texts(), context.get()));
   context_ = std::move(context);
-  own_version_ = own_version;
-  clients_version_ = clients_version;
   return absl::OkStatus();
 }
 
 SSL* TlsServer::Accept(int fd) {
-  Refresh().IgnoreError();  // the identity has checked its contents
+  if (const absl::Status status = Refresh(); !status.ok()) {
+    spdlog::error("the page goes on with its last certificate: {}",
+                  std::string(status.message()));
+  }
   SSL* const ssl = SSL_new(context_.get());
   if (ssl == nullptr) return nullptr;
   if (SSL_set_fd(ssl, fd) != 1) {

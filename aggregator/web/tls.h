@@ -38,7 +38,7 @@ class TlsServer {
 
   const std::shared_ptr<TlsIdentity> own_;
   const std::shared_ptr<TlsIdentity> clients_;
-  // The versions that the context was made of.
+  // The versions of the last attempt to make the context.
   uint64_t own_version_ = 0;
   uint64_t clients_version_ = 0;
   Context context_{nullptr, SSL_CTX_free};
