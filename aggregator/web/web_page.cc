@@ -1,7 +1,10 @@
 #include "aggregator/web/web_page.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "aggregator/web/api.h"
@@ -20,14 +23,21 @@ bool IsAnyAddress(absl::string_view host) {
   return host.empty() || host == "0.0.0.0" || host == "[::]" || host == "::";
 }
 
+// Returns the first name that a link can have, or else the host's own.
+std::string LinkHostOf(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (absl::StrContains(name, '*')) continue;
+    return absl::StrContains(name, ':') ? absl::StrCat("[", name, "]") : name;
+  }
+  return HostName();
+}
+
 // Returns the start of links to a page that listens at `address`.
 std::string UrlOf(const std::string& address,
                   const CertificateInfo& certificate) {
   const size_t colon = address.rfind(':');
   std::string host = address.substr(0, colon);
-  if (IsAnyAddress(host)) {
-    host = certificate.names.empty() ? HostName() : certificate.names.front();
-  }
+  if (IsAnyAddress(host)) host = LinkHostOf(certificate.names);
   return absl::StrCat("https://", host, address.substr(colon));
 }
 
