@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // Keeps the answers open.
-class FakeApi : public ApiHandler {
+class OpenApi : public ApiHandler {
  public:
   bool Has(absl::string_view) const override { return true; }
   void Answer(HttpRequest, absl::string_view, const Identity&,
@@ -81,7 +81,7 @@ class ConnectionTest : public ::testing::Test {
   testing::SimulatedClock clock_;
   ClientCertificates clients_{&clock_};
   Logins logins_{&clients_, &clock_};
-  FakeApi api_;
+  OpenApi api_;
   const Assets assets_ = Assets::OfExecutable();
   Router router_{&assets_, &logins_, &api_};
   RequestPlaces places_;
