@@ -72,8 +72,8 @@ class RouterTest : public ::testing::Test {
 
   // Returns the cookie that an answer sets.
   static std::string CookieOf(const std::string& answer) {
-    constexpr absl::string_view kSetCookie = "Set-Cookie: ";
-    const size_t begin = answer.find(kSetCookie) + kSetCookie.size();
+    const std::string name = "Set-Cookie: ";
+    const size_t begin = answer.find(name) + name.size();
     return answer.substr(begin, answer.find(';', begin) - begin);
   }
 
