@@ -49,7 +49,7 @@ struct MachineChunks {
   uint64_t version = 0;  // see MachineVersions
   // By epoch, order, resolution and hour.
   std::vector<std::shared_ptr<const HeldChunk>> chunks;
-  // All that end in these hours or later.
+  // All that overlap these hours.
   std::vector<Loss> losses;
 
   size_t size() const;

@@ -114,6 +114,12 @@ void SortByOrder(std::vector<std::shared_ptr<const HeldChunk>>* chunks) {
                    });
 }
 
+// The last hours have no end within the clock's range.
+absl::Time EndOfHour(uint32_t hour) {
+  const absl::Time end = StartOfHour(hour + 1);
+  return HourOf(end) > hour ? end : absl::InfiniteFuture();
+}
+
 // Reports the losses that count for the machine.
 void ReportLosses(const std::vector<Loss>& losses, const std::string& machine,
                   absl::FunctionRef<void(const Loss&)> on_loss) {
@@ -265,7 +271,7 @@ absl::StatusOr<std::shared_ptr<MachineChunks>> SampleReader::ListChunks(
   const absl::Time from =
       first_hour > 0 ? StartOfHour(first_hour) : absl::InfinitePast();
   RETURN_IF_ERROR(ForEachLoss(
-      entry.get(), machine, from, absl::InfiniteFuture(),
+      entry.get(), machine, from, EndOfHour(last_hour),
       [&](const Loss& loss) { listed->losses.push_back(loss); }, on_damage));
   SortByOrder(&listed->chunks);
   return listed;

@@ -143,6 +143,36 @@ TEST_F(CachedReadsTest, FindPartsOfALongerTime) {
   }
 }
 
+TEST_F(CachedReadsTest, FindLossesOfEachRange) {
+  const auto at = [](double hours) { return kStart + absl::Hours(hours); };
+  for (int hour = 0; hour < 4; ++hour) {
+    agent_.Lose("web-1", at(hour + 0.2), at(hour + 0.3), 1,
+                v1::LOSS_CAUSE_SPOOL_FULL);
+    Send(3600 * hour, 10);
+  }
+  agent_.Lose("web-1", at(0.5), at(3.5), 1, v1::LOSS_CAUSE_SPOOL_FULL);
+  Send(4 * 3600, 10);
+  ASSERT_OK(store_.Compact());
+  const auto count = [&](absl::Time from, absl::Time to) {
+    size_t losses = 0;
+    EXPECT_OK(store_->Read(
+        {.machine = "web-1", .from = from, .to = to, .filter = {}},
+        [](const Frame&) { return absl::OkStatus(); },
+        [&](const Loss&) { ++losses; }));
+    return losses;
+  };
+  for (int time = 0; time < 2; ++time) {  // the second from memory
+    EXPECT_EQ(count(at(0), at(0.4)), 1);
+    EXPECT_EQ(count(at(0), at(0.9)), 2);
+  }
+  for (int time = 0; time < 2; ++time) {
+    EXPECT_EQ(count(at(1), at(1.1)), 1);
+    EXPECT_EQ(count(at(1), at(2.9)), 3);
+    EXPECT_EQ(count(at(2), at(2.9)), 2);
+  }
+  EXPECT_EQ(count(absl::InfinitePast(), absl::InfiniteFuture()), 5);
+}
+
 // Samples are there once, while they move to chunks and chunks are merged.
 TEST_F(CachedReadsTest, AreCompleteWhileSamplesMove) {
   constexpr int kBatches = 200;
