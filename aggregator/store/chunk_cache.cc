@@ -22,16 +22,21 @@ absl::StatusOr<std::shared_ptr<const ChunkHead>> HeldChunk::Head() const {
   return head_;
 }
 
-// A tick takes some three bytes in the head, and the size of its clocks when
-// they are decoded.
+// The size of a head on disk does not tell: millions of regular ticks take some
+// 50 bytes there.
 size_t HeldChunk::size() const {
-  return sizeof *this + stored_.head.size() +
-         stored_.head.size() / 3 * sizeof(perflib::Clocks);
+  const auto head = Head();
+  return sizeof *this + stored_.head.size() + (head.ok() ? (*head)->size() : 0);
 }
 
-size_t MachineChunks::size() const {
-  size_t size = sizeof *this + losses.size() * sizeof(Loss);
-  for (const auto& chunk : chunks) size += chunk->size();
+size_t MachineChunks::SizeUpTo(size_t max) const {
+  size_t size = sizeof *this + losses.capacity() * sizeof(Loss) +
+                chunks.capacity() * sizeof(chunks[0]);
+  for (const Loss& loss : losses) size += loss.machine.capacity();
+  for (const auto& chunk : chunks) {
+    if (size > max) break;
+    size += chunk->size();
+  }
   return size;
 }
 
@@ -39,13 +44,14 @@ std::shared_ptr<const MachineChunks> ChunkCache::Find(uint32_t machine,
                                                       uint32_t first_hour,
                                                       uint32_t last_hour,
                                                       uint64_t version) {
+  std::list<Entry> removed;  // freed after the lock
   absl::MutexLock lock(&mutex_);
   const auto found = by_machine_.find(machine);
   if (found == by_machine_.end()) return nullptr;
   const auto entry = found->second;
   const MachineChunks& chunks = *entry->chunks;
   if (chunks.version != version) {
-    Remove(entry);
+    Remove(entry, &removed);
     return nullptr;
   }
   if (chunks.first_hour > first_hour || chunks.last_hour < last_hour) {
@@ -57,22 +63,26 @@ std::shared_ptr<const MachineChunks> ChunkCache::Find(uint32_t machine,
 
 void ChunkCache::Put(uint32_t machine,
                      std::shared_ptr<const MachineChunks> chunks) {
-  const size_t size = sizeof(Entry) + chunks->size();
+  const size_t max = max_bytes_ / kMinMachines;
+  const size_t size = sizeof(Entry) + chunks->SizeUpTo(max);
+  // What is known of fewer hours stays. Find removes it if it has changed.
+  if (size > max) return;
+  std::list<Entry> removed;  // freed after the lock
   absl::MutexLock lock(&mutex_);
   const auto known = by_machine_.find(machine);
-  if (known != by_machine_.end()) Remove(known->second);
-  if (size > max_bytes_ / kMinMachines) return;
+  if (known != by_machine_.end()) Remove(known->second, &removed);
   entries_.push_front(
       {.machine = machine, .size = size, .chunks = std::move(chunks)});
   by_machine_[machine] = entries_.begin();
   bytes_ += size;
-  while (bytes_ > max_bytes_) Remove(std::prev(entries_.end()));
+  while (bytes_ > max_bytes_) Remove(std::prev(entries_.end()), &removed);
 }
 
-void ChunkCache::Remove(std::list<Entry>::iterator entry) {
+void ChunkCache::Remove(std::list<Entry>::iterator entry,
+                        std::list<Entry>* removed) {
   bytes_ -= entry->size;
   by_machine_.erase(entry->machine);
-  entries_.erase(entry);
+  removed->splice(removed->end(), entries_, entry);
 }
 
 }  // namespace fleetperf::aggregator

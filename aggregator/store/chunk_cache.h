@@ -33,7 +33,7 @@ class HeldChunk {
   const StoredChunk& stored() const { return stored_; }
   // Returns the head, which this object must outlive, or DataLoss.
   absl::StatusOr<std::shared_ptr<const ChunkHead>> Head() const;
-  // The bytes in memory, about, with parsed head and decoded clocks.
+  // The bytes in memory, about, with decoded clocks. Parses the head.
   size_t size() const;
 
  private:
@@ -52,7 +52,10 @@ struct MachineChunks {
   // All that overlap these hours.
   std::vector<Loss> losses;
 
-  size_t size() const;
+  // The bytes in memory, about, with parsed heads and decoded clocks. Parses
+  // the heads up to the first with which there are more than `max` bytes, and
+  // returns the size so far.
+  size_t SizeUpTo(size_t max) const;
 };
 
 // Thread-safe.
@@ -67,8 +70,9 @@ class ChunkCache {
                                             uint32_t first_hour,
                                             uint32_t last_hour,
                                             uint64_t version);
-  // Replaces what is known of the machine. Forgets machines that were not asked
-  // for longest, as the limit requires.
+  // Replaces what is known of the machine, unless the chunks take more than an
+  // eighth of the limit. Forgets machines that were not asked for longest, as
+  // the limit requires. Parses heads.
   void Put(uint32_t machine, std::shared_ptr<const MachineChunks> chunks);
 
  private:
@@ -78,7 +82,8 @@ class ChunkCache {
     std::shared_ptr<const MachineChunks> chunks;
   };
 
-  void Remove(std::list<Entry>::iterator entry)
+  // Moves the entry to `removed`, to be freed without the lock.
+  void Remove(std::list<Entry>::iterator entry, std::list<Entry>* removed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t max_bytes_;

@@ -3,6 +3,7 @@
 #include "aggregator/store/chunk_cache.h"
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -11,6 +12,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/store/codec/chunk_builder.h"
+#include "aggregator/store/sample_reader.h"
 #include "aggregator/store/tables/machine_versions.h"
 #include "tests/support/one_disk_agent.h"
 #include "tests/support/raw_samples.h"
@@ -25,20 +28,33 @@ using testing::kStart;
 using testing::OneDiskAgent;
 using testing::TestStore;
 
-std::shared_ptr<const MachineChunks> Chunks(size_t head_size,
-                                            uint64_t version = 1) {
+// The head of a chunk without samples, with a tick a second.
+std::string HeadWithTicks(uint32_t ticks) {
+  auto clocks = std::make_shared<std::vector<perflib::Clocks>>();
+  for (uint32_t i = 0; i < ticks; ++i) clocks->push_back(testing::ClocksAt(i));
+  auto frame = std::make_shared<Frame>();
+  frame->query = std::make_shared<CollectedQuery>();
+  frame->clocks = std::move(clocks);
+  ChunkBuilder builder;
+  builder.Add({frame}, 0, ticks);
+  return builder.Finish([](const CollectedQuery&) { return 1; }).head;
+}
+
+std::shared_ptr<const MachineChunks> Chunks(std::vector<std::string> heads) {
   auto chunks = std::make_shared<MachineChunks>();
   chunks->first_hour = 10;
   chunks->last_hour = 20;
-  chunks->version = version;
-  chunks->chunks.push_back(std::make_shared<const HeldChunk>(
-      StoredChunk{.head = std::string(head_size, 'x')}));
+  chunks->version = 1;
+  for (std::string& head : heads) {
+    chunks->chunks.push_back(
+        std::make_shared<const HeldChunk>(StoredChunk{.head = head}));
+  }
   return chunks;
 }
 
 TEST(ChunkCache, FindsHoursOfTheSameVersion) {
   ChunkCache cache(1 << 20);
-  const auto chunks = Chunks(100);
+  const auto chunks = Chunks({HeadWithTicks(100)});
   cache.Put(7, chunks);
   EXPECT_EQ(cache.Find(7, 10, 20, 1), chunks);
   EXPECT_EQ(cache.Find(7, 12, 13, 1), chunks);
@@ -50,17 +66,54 @@ TEST(ChunkCache, FindsHoursOfTheSameVersion) {
 }
 
 TEST(ChunkCache, ForgetsMachinesThatWereNotAskedForLongest) {
-  const size_t size = Chunks(1000)->size();
-  ChunkCache cache(10 * size);
+  const std::string head = HeadWithTicks(1000);
+  ChunkCache cache(10 * Chunks({head})->SizeUpTo(SIZE_MAX));
   for (uint32_t machine = 0; machine < 9; ++machine) {
-    cache.Put(machine, Chunks(1000));
+    cache.Put(machine, Chunks({head}));
     EXPECT_NE(cache.Find(0, 10, 20, 1), nullptr);
   }
-  cache.Put(9, Chunks(1000));
+  cache.Put(9, Chunks({head}));
   EXPECT_NE(cache.Find(0, 10, 20, 1), nullptr);
   EXPECT_EQ(cache.Find(1, 10, 20, 1), nullptr);
-  cache.Put(10, Chunks(2000));
+  cache.Put(10, Chunks({head, head}));
   EXPECT_EQ(cache.Find(10, 10, 20, 1), nullptr) << "more than an eighth";
+}
+
+TEST(ChunkCache, CountsDecodedClocks) {
+  constexpr uint32_t kTicks = 100'000;
+  constexpr size_t kDecoded = kTicks * sizeof(perflib::Clocks);
+  const std::string head = HeadWithTicks(kTicks);
+  EXPECT_LT(head.size(), 1000);
+  ChunkCache cache(8 * kDecoded);
+  cache.Put(1, Chunks({head}));
+  EXPECT_EQ(cache.Find(1, 10, 20, 1), nullptr);
+  ChunkCache larger(9 * kDecoded);
+  larger.Put(1, Chunks({head}));
+  EXPECT_NE(larger.Find(1, 10, 20, 1), nullptr);
+}
+
+TEST(ChunkCache, HoldsAnHourOf600Machines) {
+  const std::string hour = HeadWithTicks(3600);
+  ChunkCache cache(SampleReader::kMaxCachedBytes);
+  for (uint32_t i = 0; i < 600; ++i) cache.Put(i, Chunks({hour}));
+  EXPECT_NE(cache.Find(0, 10, 20, 1), nullptr);
+}
+
+TEST(ChunkCache, KeepsWhatFitsAfterALongerQuestion) {
+  const std::string head = HeadWithTicks(1000);
+  ChunkCache cache(10 * Chunks({head})->SizeUpTo(SIZE_MAX));
+  cache.Put(1, Chunks({head}));
+  cache.Put(1, Chunks({head, head}));
+  EXPECT_NE(cache.Find(1, 10, 20, 1), nullptr);
+}
+
+TEST(ChunkCache, CountsDamagedHeadsAndLosses) {
+  const std::string damaged(1000, 'x');
+  EXPECT_GT(Chunks({damaged})->SizeUpTo(SIZE_MAX), 1000);
+  EXPECT_LT(Chunks({damaged})->SizeUpTo(SIZE_MAX), 2000);
+  MachineChunks losses;
+  losses.losses.push_back({.machine = std::string(5000, 'm')});
+  EXPECT_GT(losses.SizeUpTo(SIZE_MAX), 5000);
 }
 
 TEST(MachineVersions, ChangeWithTheData) {
