@@ -196,26 +196,32 @@ v1::Series GroupedSeries::Describe(const v1::Series& series,
 
 void GroupedSeries::AddWindows(const std::vector<Point>& points,
                                std::vector<Window>* windows) {
-  // Nearly always, the group has all windows of the series.
-  auto known = windows->begin();
-  const auto is_known = [&](const Point& point) {
+  if (points.empty()) return;
+  if (windows->empty()) windows->reserve(points.size());
+  auto known = std::lower_bound(
+      windows->begin(), windows->end(), points.front().time,
+      [](const Window& window, absl::Time time) { return window.time < time; });
+  const auto is_missing = [&](const Point& point) {
     while (known != windows->end() && known->time < point.time) ++known;
-    return known != windows->end() && known->time == point.time;
+    return known == windows->end() || known->time != point.time;
   };
-  if (std::all_of(points.begin(), points.end(), is_known)) return;
-  std::vector<Window> merged;
-  merged.reserve(windows->size() + points.size());
-  known = windows->begin();
-  for (const Point& point : points) {
-    while (known != windows->end() && known->time <= point.time) {
-      merged.push_back(std::move(*known++));
+  // Nearly always, the group has all windows of the series.
+  auto point = std::find_if(points.begin(), points.end(), is_missing);
+  if (point == points.end()) return;
+  // Only the windows after the first missing one move.
+  std::vector<Window> later(std::make_move_iterator(known),
+                            std::make_move_iterator(windows->end()));
+  windows->erase(known, windows->end());
+  auto next = later.begin();
+  for (; point != points.end(); ++point) {
+    while (next != later.end() && next->time <= point->time) {
+      windows->push_back(std::move(*next++));
     }
-    if (merged.empty() || merged.back().time != point.time) {
-      merged.push_back({.time = point.time});
+    if (windows->empty() || windows->back().time != point->time) {
+      windows->push_back({.time = point->time});
     }
   }
-  std::move(known, windows->end(), std::back_inserter(merged));
-  *windows = std::move(merged);
+  std::move(next, later.end(), std::back_inserter(*windows));
 }
 
 void GroupedSeries::Add(const FoundSeries& found, const Labels& labels,

@@ -3,6 +3,7 @@
 #include "aggregator/query/aggregation.h"
 
 #include "absl/strings/str_join.h"
+#include "aggregator/query/query_context.h"
 #include "aggregator/query/range_query.h"
 #include "tests/support/countersets.h"
 #include "tests/support/disk_agent.h"
@@ -228,6 +229,35 @@ TEST_F(AggregationTest, ReportsMissingSeries) {
               ElementsAre("\\Disk\\Transfers/sec", "10: 12",
                           "20: 2 overrun coverage=0.5",
                           "30: 12 overrun breaks=1 coverage=0.7"));
+}
+
+// New windows lie before, between and after those of the group.
+TEST_F(AggregationTest, AddsWindowsOfEachSeries) {
+  const struct {
+    double value;
+    std::vector<int> times;
+  } kSeries[] = {{1, {20, 30}},
+                 {2, {}},
+                 {10, {10, 20}},
+                 {100, {50, 60}},
+                 {1000, {10, 30, 40, 60, 70}},
+                 {10000, {20, 50}}};
+  GroupedSeries groups(Aggregation{.function = AggregateFunction::kSum});
+  for (const auto& series : kSeries) {
+    SeriesResult result;
+    for (const int time : series.times) {
+      result.points.push_back(
+          {.time = At(time), .value = {.result = {.value = series.value}}});
+    }
+    groups.Add(FoundSeries(), {}, result, /*has_windows=*/true);
+  }
+  const QueryContext context{.store = *store_};
+  QueryMeter meter(context);
+  ASSERT_OK_AND_ASSIGN(const auto results, groups.Take(&meter));
+  ASSERT_EQ(results.size(), 1);
+  EXPECT_THAT(ToText(results[0].points),
+              ElementsAre("10: 1010", "20: 10011", "30: 1001", "40: 1000",
+                          "50: 10100", "60: 1100", "70: 1000"));
 }
 
 TEST_F(AggregationTest, HasOneValueForSamplesOfOneWindow) {
