@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/export/request_sender.h"
 #include "aggregator/formula/piece.h"
 #include "aggregator/query/resolver.h"
 #include "base/excerpt.h"
@@ -165,6 +166,8 @@ void ExportShard::Run() {
     if (IsStopping()) return;
     if (!status.ok()) {
       NoteFailure(status);
+      // The samples of one machine may be the cause.
+      is_each_alone_ = is_each_alone_ || absl::IsInternal(status);
       wait = std::max(
           backoff_.Next(),
           std::min(client_.retry_after().value_or(absl::ZeroDuration()),
@@ -177,9 +180,8 @@ void ExportShard::Run() {
 
 absl::Status ExportShard::ExportAll() {
   // What an error left is read again.
-  request_ = WriteRequestBuilder();
-  progress_.clear();
-  not_sent_ = absl::OkStatus();
+  Forget();
+  passed_over_ = absl::OkStatus();
   schemas_.Trim();
   const Directory& directory = store_.directory();
   std::optional<PathSet> paths;
@@ -197,19 +199,51 @@ absl::Status ExportShard::ExportAll() {
   std::rotate(machines.begin(),
               std::lower_bound(machines.begin(), machines.end(), next_),
               machines.end());
+  RETURN_IF_ERROR(
+      ExportMachines(machines, paths.has_value() ? &*paths : nullptr));
+  RETURN_IF_ERROR(EndSilent(paths.has_value() ? &*paths : nullptr));
+  RETURN_IF_ERROR(Flush());
+  if (!passed_over_.ok()) {
+    NoteFailure(passed_over_);
+  } else if (std::exchange(is_each_alone_, false)) {
+    NoteSuccess();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ExportShard::ExportMachines(
+    const std::vector<std::string>& machines, const PathSet* paths) {
+  uint64_t requests = requests_;
   for (const std::string& machine : machines) {
     next_ = machine;
-    RETURN_IF_ERROR(Export(machine, paths.has_value() ? &*paths : nullptr));
-    if (progress_.size() >= kMaxProgress) RETURN_IF_ERROR(Flush());
+    absl::Status status = Export(machine, paths);
+    if (status.ok() && (is_each_alone_ || progress_.size() >= kMaxProgress)) {
+      status = Flush();
+    }
+    if (status.ok()) continue;
+    if (!absl::IsInternal(status)) return status;
+    if (!is_each_alone_) return status;
+    // Perhaps the engine takes the samples of other machines.
+    next_.push_back('\0');  // the name that follows
+    if (!passed_over_.ok() && requests_ == requests) return status;
+    Forget();
+    passed_over_ = status;
+    requests = requests_;
   }
   next_.clear();
-  RETURN_IF_ERROR(EndSilent(paths.has_value() ? &*paths : nullptr));
-  return Flush();
+  return absl::OkStatus();
+}
+
+void ExportShard::Forget() {
+  request_.Clear();
+  progress_.clear();
+  not_sent_ = absl::OkStatus();
 }
 
 absl::Status ExportShard::Export(const std::string& name,
                                  const PathSet* paths) {
   Machine machine(this, name, paths);
+  request_.BeginMachine();
   const absl::Status read = store_.ReadUnexported(
       {.machine = name,
        .filter =
@@ -261,6 +295,7 @@ absl::Status ExportShard::EndSilent(const PathSet* paths) {
 absl::Status ExportShard::End(const std::string& machine, absl::Time newest,
                               const Labels& labels, const PathSet* paths) {
   SeriesEncoder encoder(machine, labels, paths, &schemas_);
+  request_.BeginMachine();
   const std::vector<absl::Duration> intervals =
       IntervalsOf(store_.directory(), machine);
   const absl::Duration longest =
@@ -305,18 +340,18 @@ absl::Status ExportShard::Flush() {
 
 absl::Status ExportShard::Send() {
   if (request_.samples() > 0) {
-    const size_t samples = request_.samples();
-    const absl::Status status = client_.Send(request_.Take());
-    if (absl::IsInvalidArgument(status)) {
-      refused_ += samples;
-      log_.Warn("refused", Printable(status.message()));
-    } else if (!status.ok()) {
-      return status;
-    } else {
-      samples_ += samples;
-      ++requests_;
-      NoteSuccess();
+    SentRequest sent;
+    RETURN_IF_ERROR(SendRequest(request_, &client_, &sent));
+    request_.Clear();
+    samples_ += sent.samples;
+    requests_ += sent.requests;
+    refused_ += sent.refused;
+    if (sent.refused > 0) {
+      log_.Warn("refused", absl::StrCat(sent.refused, " samples were dropped: ",
+                                        Printable(sent.refusal.message())));
     }
+    // The engine still fails with a machine that others overtake.
+    if (sent.requests > 0 && !is_each_alone_) NoteSuccess();
   }
   if (progress_.empty()) return absl::OkStatus();
   RETURN_IF_ERROR(store_.SetExported(progress_));

@@ -69,6 +69,8 @@ class ExportShard {
   void Run();
   // Exports everything that the machines have.
   absl::Status ExportAll();
+  absl::Status ExportMachines(const std::vector<std::string>& machines,
+                              const PathSet* paths);
   absl::Status Export(const std::string& machine, const PathSet* paths);
   // Ends the series of machines that have gone.
   absl::Status EndSilent(const PathSet* paths);
@@ -76,6 +78,8 @@ class ExportShard {
                    const Labels& labels, const PathSet* paths);
   absl::Status Add(absl::string_view labels,
                    absl::Span<const ExportSample> samples);
+  // Drops what was read and not sent.
+  void Forget();
   // Sends the request, and stores what it had as exported.
   absl::Status Flush();
   absl::Status Send();
@@ -97,6 +101,11 @@ class ExportShard {
   std::vector<ExportProgress> progress_;
   std::string next_;       // the machine to begin with
   absl::Status not_sent_;  // the error of Flush that ended a read
+  // Whether each machine has requests of its own: after the engine has failed,
+  // until it has taken everything.
+  bool is_each_alone_ = false;
+  absl::Status
+      passed_over_;  // the last error of a machine that others overtook
   // When a machine last had new samples, its newest tick, and its labels then.
   struct Activity {
     absl::Duration at;  // Clock::Monotonic()

@@ -66,6 +66,16 @@ bool IsWrongPath(long status, const std::string& what) {
           absl::StrContains(what, "unsupported path requested"));
 }
 
+// Whether the engine refuses the samples. Prometheus answers with 500, and not
+// with 400, to samples older than its out_of_order_time_window.
+bool IsRefusal(long status, const std::string& what) {
+  return status / 100 == 4 ||
+         (status / 100 == 5 &&
+          (absl::StrContains(what, "too old sample") ||
+           absl::StrContains(what, "out of bounds") ||
+           absl::StrContains(what, "out of order sample")));
+}
+
 // Translates the status of an answer other than 2xx.
 absl::Status ToStatus(long status, const std::string& what) {
   if (IsWrongPath(status, what)) {
@@ -89,7 +99,8 @@ absl::Status ToStatus(long status, const std::string& what) {
     default:
       break;
   }
-  if (status / 100 == 4) return absl::InvalidArgumentError(what);
+  if (IsRefusal(status, what)) return absl::InvalidArgumentError(what);
+  if (status == 500) return absl::InternalError(what);
   if (status / 100 == 3) {
     return absl::UnavailableError(absl::StrCat(
         what, "; let url name the place that the answer redirects to"));

@@ -31,6 +31,9 @@ class RemoteWriteClient {
   // InvalidArgument: the engine refuses these samples, and would again.
   // Unauthenticated, PermissionDenied: it refuses the credentials. The samples
   //     can be sent again once somebody has mended these.
+  // Internal: the engine fails, perhaps because of these samples (500). They
+  // can
+  //     be sent again.
   // Unavailable: there is no connection or no answer, the engine is overloaded
   //     or out of order, or the URL is not that of an engine. The samples can
   //     be sent again; the engine may have them already.

@@ -84,14 +84,26 @@ void WriteRequestBuilder::Add(absl::string_view encoded_labels,
   AppendVarint(size, &request_);
   request_.append(encoded_labels.data(), encoded_labels.size());
   for (const ExportSample& sample : samples) AppendSample(sample, &request_);
-  samples_ += samples.size();
+  series_.push_back({.end = request_.size(),
+                     .samples = this->samples() + samples.size(),
+                     .machine = machine_});
+}
+
+std::string WriteRequestBuilder::Encode(size_t begin, size_t end) const {
+  const size_t start = EndBefore(begin);
+  std::string body;
+  snappy::Compress(request_.data() + start, EndBefore(end) - start, &body);
+  return body;
+}
+
+void WriteRequestBuilder::Clear() {
+  request_.clear();
+  series_.clear();
 }
 
 std::string WriteRequestBuilder::Take() {
-  std::string body;
-  snappy::Compress(request_.data(), request_.size(), &body);
-  request_.clear();
-  samples_ = 0;
+  std::string body = Encode(0, series());
+  Clear();
   return body;
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -38,17 +39,48 @@ class WriteRequestBuilder {
   void Add(absl::string_view encoded_labels,
            absl::Span<const ExportSample> samples);
 
+  // The series that follow are those of another machine.
+  void BeginMachine() { ++machine_; }
+
   // The bytes of the request before compression, and its samples.
   size_t size() const { return request_.size(); }
-  size_t samples() const { return samples_; }
+  size_t samples() const { return SamplesBefore(series()); }
 
-  // Returns the body of the request, compressed as one block of Snappy, and
-  // starts a new one.
+  // Each call of Add with samples counts as a series.
+  size_t series() const { return series_.size(); }
+  // The samples of the series from `begin` to before `end`.
+  size_t SamplesIn(size_t begin, size_t end) const {
+    return SamplesBefore(end) - SamplesBefore(begin);
+  }
+  // Whether two series are of the same machine.
+  bool IsSameMachine(size_t one, size_t other) const {
+    return series_[one].machine == series_[other].machine;
+  }
+  // Returns the body of a request with these series, compressed as one block of
+  // Snappy.
+  std::string Encode(size_t begin, size_t end) const;
+  // Starts a new request.
+  void Clear();
+
+  // Returns the body of the request, and starts a new one.
   std::string Take();
 
  private:
+  struct Series {
+    size_t end;      // in request_
+    size_t samples;  // up to and with this series
+    size_t machine;
+  };
+  size_t SamplesBefore(size_t number) const {
+    return number == 0 ? 0 : series_[number - 1].samples;
+  }
+  size_t EndBefore(size_t number) const {
+    return number == 0 ? 0 : series_[number - 1].end;
+  }
+
   std::string request_;  // a serialized prometheus.WriteRequest
-  size_t samples_ = 0;
+  std::vector<Series> series_;
+  size_t machine_ = 0;
 };
 
 }  // namespace fleetperf::aggregator

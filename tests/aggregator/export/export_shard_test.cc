@@ -103,6 +103,51 @@ TEST_F(ExportShardTest, RefusedSamplesDoNotHoldUpLaterOnes) {
   EXPECT_EQ(shard_->counts().failures, 0);
 }
 
+TEST_F(ExportShardTest, OneRefusedSeriesDropsNoOther) {
+  DiskAgent other(&store_, "web-2");
+  other.Ticks(1, 1, {{other.Disk("C:"), 5}, {other.Disk("D:"), 6}});
+  EXPECT_OK(other.Send(clock_.Now()));
+  AddTick(1);
+  // All; web-1; web-2; one of its disks, and the other one.
+  for (const int status : {400, 204, 400, 400, 204}) {
+    server_.Answer({.status = status});
+  }
+  Start();
+  clock_.AwaitWaiting(kInterval);
+  EXPECT_EQ(server_.requests().size(), 5);
+  EXPECT_EQ(shard_->counts().refused, 1);
+  EXPECT_EQ(shard_->counts().samples, 2);
+  EXPECT_EQ(shard_->counts().requests, 2);
+  // What was refused is not sent again.
+  clock_.Advance(kInterval);
+  clock_.AwaitWaiting(kInterval);
+  EXPECT_EQ(server_.requests().size(), 5);
+}
+
+TEST_F(ExportShardTest, MachinesOvertakeOneThatTheEngineFailsWith) {
+  DiskAgent other(&store_, "web-2");
+  const uint32_t disk = other.Disk("C:");
+  other.Ticks(1, 1, {{disk, 5}});
+  EXPECT_OK(other.Send(clock_.Now()));
+  AddTick(1);
+  // Both; web-1, which fails again, and web-2; web-1.
+  for (const int status : {500, 500, 204, 204}) {
+    server_.Answer({.status = status, .headers = {"Retry-After: 20"}});
+  }
+  Start();
+  clock_.AwaitWaiting(kRetryAfter);
+  clock_.Advance(kRetryAfter);
+  clock_.AwaitWaiting(kInterval);
+  EXPECT_EQ(shard_->counts().failures, 2);
+  EXPECT_EQ(shard_->counts().samples, 1);
+  clock_.Advance(kInterval);
+  clock_.AwaitWaiting(kInterval);
+  EXPECT_EQ(shard_->counts().samples, 2);
+  const auto requests = server_.requests();
+  ASSERT_EQ(requests.size(), 4);
+  EXPECT_EQ(requests[1].body, requests[3].body);
+}
+
 TEST_F(ExportShardTest, SeriesOfASilentMachineEnd) {
   AddTick(1);
   Start();

@@ -72,7 +72,7 @@ TEST_F(RemoteWriteClientTest, TellsWhatCanBeSentAgain) {
       {408, absl::StatusCode::kUnavailable, ""},
       {413, absl::StatusCode::kInvalidArgument, ""},
       {429, absl::StatusCode::kUnavailable, ""},
-      {500, absl::StatusCode::kUnavailable, ""},
+      {500, absl::StatusCode::kInternal, ""},
       {503, absl::StatusCode::kUnavailable, ""},
   };
   HttpServer server;
@@ -99,6 +99,15 @@ TEST_F(RemoteWriteClientTest, KnowsAWrongPathOfVictoriaMetrics) {
                          "\"/api/v1/nowhere\"\n"});
   EXPECT_THAT(client.Send("x"),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("check url")));
+}
+
+// As Prometheus 2.42 answers, if out_of_order_time_window is set.
+TEST_F(RemoteWriteClientTest, KnowsSamplesThatAreTooOldForPrometheus) {
+  HttpServer server;
+  RemoteWriteClient client(TargetAt(server));
+  server.Answer({.status = 500, .body = "too old sample\n"});
+  EXPECT_THAT(client.Send("x"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         HasSubstr("too old sample")));
 }
 
 TEST_F(RemoteWriteClientTest, KeepsRetryAfterUntilTheNextRequest) {
