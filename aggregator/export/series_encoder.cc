@@ -103,23 +103,40 @@ void SeriesEncoder::BeginFrame(const Frame& frame, uint32_t first_new) {
     unix_millis_.push_back(absl::ToUnixMillis(perflib::TimeOf(clocks)));
   }
   if (first_new == 0) return;
-  KeepLast(frame, first_new);
+  KeepLast(0, first_new);
   for (InstanceLine& line : lines_.lines()) lines_.Take(0, first_new, &line);
 }
 
-// Keeps the last samples before a tick.
-void SeriesEncoder::KeepLast(const Frame& frame, uint32_t first_new) {
-  for (size_t i = 0; i < frame.runs.size(); ++i) {
-    const Frame::Run& run = frame.runs[i];
-    if (run.first_tick >= first_new || run.tick_count == 0) continue;
-    const uint32_t tick = std::min(run.tick_count, first_new - run.first_tick);
-    LastSamples& last = LastOf(frame, run);
+void SeriesEncoder::KeepLast(uint32_t begin, uint32_t end) {
+  for (size_t i = 0; i < frame_->runs.size(); ++i) {
+    const Frame::Run& run = frame_->runs[i];
+    if (run.tick_count == 0 || run.first_tick >= end ||
+        run.first_tick + run.tick_count <= begin) {
+      continue;
+    }
+    const uint32_t ticks = std::min(run.tick_count, end - run.first_tick);
+    LastSamples& last = LastOf(*frame_, run);
     for (const Counter& counter : query_->counters) {
       if (!NeedsLast(query_->schema->counters[counter.number])) continue;
       last[counter.number] =
-          SeriesRun(frame, i, counter.columns).Sample(tick - 1);
+          SeriesRun(*frame_, i, counter.columns).Sample(ticks - 1);
     }
   }
+}
+
+std::optional<RawSample> SeriesEncoder::LastBefore(size_t number,
+                                                   const Counter& counter) {
+  const Frame::Run& run = frame_->runs[number];
+  for (size_t i = number; run.first_tick > 0 && i > 0; --i) {
+    const Frame::Run& earlier = frame_->runs[i - 1];
+    if (earlier.instance->life != run.instance->life ||
+        earlier.tick_count == 0) {
+      continue;
+    }
+    return SeriesRun(*frame_, i - 1, counter.columns)
+        .Sample(earlier.tick_count - 1);
+  }
+  return LastOf(*frame_, run)[counter.number];
 }
 
 absl::Status SeriesEncoder::AddTicks(uint32_t begin, uint32_t end, Add add) {
@@ -136,6 +153,8 @@ absl::Status SeriesEncoder::AddTicks(uint32_t begin, uint32_t end, Add add) {
       RETURN_IF_ERROR(add(LabelsOf(&line, of), samples_));
     }
   }
+  // An instance with several lines still needs what was kept before.
+  KeepLast(begin, end);
   return absl::OkStatus();
 }
 
@@ -173,12 +192,9 @@ void SeriesEncoder::AddValues(const InstanceLine::Part& part,
   }
   const SeriesRun run(*frame_, part.run, counter.columns);
   std::optional<RawSample> last;
-  std::optional<RawSample>* kept = nullptr;
   if (NeedsLast(of)) {
-    kept = &LastOf(*frame_, frame_->runs[part.run])[counter.number];
-    // The lines of a frame are not in the order of time.
     last = part.begin == run.first_tick()
-               ? *kept
+               ? LastBefore(part.run, counter)
                : run.Sample(part.begin - run.first_tick() - 1);
   }
   for (uint32_t tick = part.begin; tick < part.end; ++tick) {
@@ -195,9 +211,6 @@ void SeriesEncoder::AddValues(const InstanceLine::Part& part,
     const CalculatedValue value = ValueOfSample(of.formula, sample, piece);
     if (!value.ok()) continue;
     samples_.push_back({unix_millis_[tick], value.value * of.factor});
-  }
-  if (kept != nullptr && part.end == run.first_tick() + run.ticks()) {
-    *kept = last;
   }
 }
 

@@ -72,7 +72,10 @@ class SeriesEncoder {
   Query MakeQuery(const CollectedQuery& query);
   LastSamples& LastOf(const Frame& frame, const Frame::Run& run);
   void KeepPresent();
-  void KeepLast(const Frame& frame, uint32_t first_new);
+  // Keeps the last samples of the runs with one of these ticks.
+  void KeepLast(uint32_t begin, uint32_t end);
+  // Returns the last sample before a run: of an earlier run or frame.
+  std::optional<RawSample> LastBefore(size_t run, const Counter& counter);
   // Whether a path selects a series of query_.
   bool Selects(const InstanceLine& line, const ExportedCounter& counter) const;
   void AddValues(const InstanceLine::Part& part, const Counter& counter,

@@ -210,6 +210,36 @@ TEST_F(SeriesEncoderTest, InstancesOfOneNameAreNumberedAtEachTick) {
           Pair("transfers_per_second C:#1", ElementsAre("2=20", "3=end"))));
 }
 
+TEST_F(SeriesEncoderTest, ATwinGoesOnWhenAnotherOneEnds) {
+  const uint32_t first = agent_.Disk("C:", 1);
+  const uint32_t second = agent_.Disk("C:", 2);
+  agent_.Ticks(1, 2, {{first, 10}, {second, 20}});
+  ASSERT_OK(agent_.Send());
+  reader_.Read();
+  // Within a frame, whose first values need samples of the one before.
+  agent_.Ticks(3, 4, {{first, 10}, {second, 20}});
+  agent_.Ticks(5, 6, {{second, 20}});
+  ASSERT_OK(agent_.Send());
+  Series series = reader_.Read();
+  EXPECT_THAT(series["transfers_per_second C:"],
+              ElementsAre("3=10", "4=10", "5=20", "6=20"));
+  EXPECT_THAT(series["transfers_per_second C:#1"],
+              ElementsAre("3=20", "4=20", "5=end"));
+}
+
+TEST_F(SeriesEncoderTest, ValuesGoOnAfterAFailedTick) {
+  const uint32_t c = agent_.Disk("C:");
+  agent_.Ticks(1, 2, {{c, 5}});
+  ASSERT_OK(agent_.Send());
+  reader_.Read();
+  agent_.Ticks(3, 3, {{c, 5}});
+  agent_.AddBlock(agent_.query, ClocksAt(4), {{agent_.query, {}, 5}});
+  agent_.Ticks(5, 5, {{c, 5}});
+  ASSERT_OK(agent_.Send());
+  EXPECT_THAT(reader_.Read()["transfers_per_second C:"],
+              ElementsAre("3=5", "5=5"));
+}
+
 TEST_F(SeriesEncoderTest, SeriesEndWithTheirMachine) {
   const uint32_t c = agent_.Disk("C:");
   agent_.Ticks(1, 2, {{c, 5}});
