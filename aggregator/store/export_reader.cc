@@ -53,6 +53,11 @@ class MachineRead {
     uint64_t after = 0;
     uint64_t last = 0;
     bool has_new() const { return last > after; }
+    uint64_t last_listed = 0;  // sequence; later batches are not in `listed`
+    // The last hour with the beginning of something that is not exported.
+    uint32_t last_hour = 0;
+    // Whether a batch waits for definitions that were lost.
+    bool is_waiting = false;
     std::vector<UnexportedChunk> listed;
     // The chunks to read, by order; if listed, with the list's entry.
     std::vector<std::pair<StoredChunk, std::optional<UnexportedChunk>>> chunks;
@@ -72,7 +77,10 @@ class MachineRead {
     ASSIGN_OR_RETURN(const auto listed,
                      parts_.exports->FindChunks(machine_, *snapshot_));
     for (const UnexportedChunk& chunk : listed) {
-      epochs_[chunk.key.epoch_number].listed.push_back(chunk);
+      Epoch& epoch = epochs_[chunk.key.epoch_number];
+      epoch.listed.push_back(chunk);
+      epoch.last_listed = std::max(epoch.last_listed, chunk.last_sequence);
+      epoch.last_hour = std::max(epoch.last_hour, chunk.key.hour);
       oldest_ = std::min(oldest_, StartOfHour(chunk.key.hour));
       received_ = std::min(received_, chunk.received);
     }
@@ -103,6 +111,7 @@ class MachineRead {
       if (!DecodeTimes(ToView(entry->value()), &times, &fingerprint)) continue;
       oldest_ = std::min(oldest_, times.oldest);
       received_ = std::min(received_, times.received);
+      epoch->last_hour = std::max(epoch->last_hour, HourOf(times.oldest));
     }
     return FromRocksDb(entry->status(), "read its log");
   }
@@ -119,10 +128,8 @@ class MachineRead {
     bool needs_chunks = false;
     uint32_t last_hour = HourOf(oldest_);
     for (const auto& [number, epoch] : epochs_) {
-      for (const UnexportedChunk& chunk : epoch.listed) {
-        last_hour = std::max(last_hour, chunk.key.hour);
-        needs_chunks = true;
-      }
+      last_hour = std::max(last_hour, epoch.last_hour);
+      needs_chunks = needs_chunks || !epoch.listed.empty();
       if (epoch.has_new() && recent_.complete_after >= earliest_) {
         ASSIGN_OR_RETURN(const bool is_logged, LogBegins(number));
         needs_chunks = needs_chunks || !is_logged;
@@ -165,8 +172,10 @@ class MachineRead {
     for (const UnexportedChunk& listed : epoch->second.listed) {
       if (listed.key == chunk.key) entry = listed;
     }
-    // Of other chunks, only the ticks just before `oldest_` are needed.
-    if (!entry.has_value() && chunk.key.hour > HourOf(oldest_)) return;
+    // Of other chunks, only ticks before unexported ones are needed.
+    if (chunk.key.hour > std::max(HourOf(oldest_), epoch->second.last_hour)) {
+      return;
+    }
     auto& chunks = epoch->second.chunks;
     chunks.emplace_back(std::move(chunk), entry);
     std::sort(chunks.begin(), chunks.end(), [](const auto& a, const auto& b) {
@@ -321,7 +330,9 @@ class MachineRead {
     for (LogSegment segment : epoch->segments) {
       if (segment.first_sequence >= held) break;
       segment.last_sequence = std::min(segment.last_sequence, held - 1);
-      RETURN_IF_ERROR(ReadSegment(segment, number, epoch));
+      const absl::Status read = ReadSegment(segment, number, epoch);
+      if (epoch->is_waiting) return absl::OkStatus();
+      RETURN_IF_ERROR(read);
     }
     for (const auto& batch : recent_.batches) {
       if (batch->epoch_number() != number) continue;
@@ -349,7 +360,12 @@ class MachineRead {
           }
           return EndBatch(sequence, is_new, number, epoch);
         },
-        [this](uint64_t, const absl::Status& damage) {
+        [&](uint64_t sequence, const absl::Status& damage) {
+          if (sequence > epoch->after && absl::IsFailedPrecondition(damage) &&
+              parts_.lost_definitions->MayCome(number)) {
+            epoch->is_waiting = true;
+            return damage;
+          }
           LogDamage(damage);
           return absl::OkStatus();
         });
@@ -359,10 +375,10 @@ class MachineRead {
                           Epoch* epoch) {
     const uint64_t sequence = batch.sequence();
     const bool is_new = epoch->has_new() && sequence > epoch->after;
-    // Later batches are left for the next read. Those that are in chunks of the
-    // list were read there.
+    // Later batches are left for the next read. Those that may be in chunks of
+    // the list were read there.
     if (sequence > std::max(epoch->after, epoch->last) ||
-        (!is_new && !epoch->listed.empty())) {
+        (!is_new && sequence <= epoch->last_listed)) {
       return absl::OkStatus();
     }
     RecentBatch::Selector* const selector =

@@ -12,6 +12,7 @@
 #include "aggregator/store/tables/export_table.h"
 #include "aggregator/store/tables/key_numbers.h"
 #include "aggregator/store/tables/log.h"
+#include "aggregator/store/tables/lost_commits.h"
 
 namespace fleetperf::aggregator {
 
@@ -24,6 +25,7 @@ class ExportReader {
     KeyNumbers* numbers;
     RecentBatches* recent;
     ExportTable* exports;
+    LostDefinitions* lost_definitions;
     absl::Mutex* layout;  // see Compactor::Parts
   };
   // The objects that `parts` points to must outlive the reader.

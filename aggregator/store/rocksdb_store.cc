@@ -358,6 +358,7 @@ class RocksDbStore : public Store {
                         .numbers = &numbers_,
                         .recent = &recent_,
                         .exports = &exports_,
+                        .lost_definitions = &lost_definitions_,
                         .layout = &layout_mutex_}) {}
 
   absl::Status Load() {

@@ -395,6 +395,40 @@ TEST_F(DamagedWal, BatchesWaitForLostDefinitions) {
   }
 }
 
+class TickCounter : public UnexportedSink {
+ public:
+  void Begin(absl::Time, uint64_t) override {}
+  absl::Status BeginFrame(const Frame&, uint32_t) override {
+    return absl::OkStatus();
+  }
+  absl::Status AddTicks(uint32_t begin, uint32_t end) override {
+    ticks += end - begin;
+    return absl::OkStatus();
+  }
+  void Advance(ExportProgress to) override {
+    progress.push_back(std::move(to));
+  }
+
+  uint32_t ticks = 0;
+  std::vector<ExportProgress> progress;
+};
+
+TEST_F(DamagedWal, TheExportWaitsForLostDefinitions) {
+  ASSERT_TRUE(FlipIn(store_.path(), LogKey(1, 1)));
+  Open();
+  ASSERT_OK(store_->KeepExportCursors(true));
+  TickCounter before;
+  ASSERT_OK(store_->ReadUnexported({.machine = "web-1"}, &before));
+  EXPECT_EQ(before.ticks, 0);
+  ASSERT_OK(store_->SetExported(before.progress));
+  const StoredEpoch& epoch = store_.Epoch("web-1", 1);
+  OneDiskAgent agent(&store_, "web-1");
+  ASSERT_OK(store_->KeepDefinitions(epoch.number, agent.definitions()));
+  TickCounter after;
+  ASSERT_OK(store_->ReadUnexported({.machine = "web-1"}, &after));
+  EXPECT_EQ(after.ticks, kBatches - 1);
+}
+
 // Machines of some epochs are known despite the loss.
 TEST_F(DamagedWal, LaterProcessesAlsoAskForLostDefinitions) {
   ASSERT_TRUE(FlipIn(store_.path(), LogKey(1, 150)));

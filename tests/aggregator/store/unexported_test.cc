@@ -256,6 +256,42 @@ TEST(Unexported, BeginsWithTheTicksBefore) {
   }
 }
 
+// Chunks are listed if they are made before progress is stored.
+TEST(Unexported, BeginsWithTheTicksAfterAListedChunk) {
+  for (const uint64_t recent : {0, 1 << 20}) {
+    for (const bool compacts_all : {false, true}) {
+      SCOPED_TRACE(absl::StrCat(recent, " ", compacts_all));
+      TestStore store(recent);
+      ASSERT_OK(store->KeepExportCursors(true));
+      OneDiskAgent agent(&store, "web-1");
+      const absl::Time later = kStart + absl::Hours(2);
+      agent.Tick(1, 1);
+      ASSERT_OK(agent.Send(kStart));
+      agent.Tick(7200, 2);
+      ASSERT_OK(agent.Send(later));
+      Samples samples;
+      Taker first(&samples);
+      ASSERT_OK(store->ReadUnexported(RequestOf("web-1"), &first));
+      ASSERT_OK(store.Compact(kStart));  // the first batch
+      ASSERT_OK(store->SetExported(first.progress));
+      if (compacts_all) {
+        ASSERT_OK(store.Compact());
+      }
+      agent.Tick(7201, 3);
+      ASSERT_OK(agent.Send(later));
+      samples.clear();
+      Taker next(&samples);
+      ASSERT_OK(store->ReadUnexported(RequestOf("web-1"), &next));
+      ASSERT_EQ(samples.size(), 1);
+      EXPECT_THAT(samples.begin()->second,
+                  ElementsAre(::testing::EndsWith(": 3")));
+      ASSERT_EQ(next.older.size(), 1);
+      EXPECT_THAT(next.older.begin()->second.back(),
+                  ::testing::EndsWith(": 2"));
+    }
+  }
+}
+
 TEST(Unexported, ThatIsRemovedIsCounted) {
   TestStore store;
   ASSERT_OK(store->KeepExportCursors(true));
