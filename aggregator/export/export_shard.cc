@@ -26,8 +26,13 @@ constexpr size_t kMaxRequest = 1 << 20;
 // The samples of a request, which an engine checks one by one.
 constexpr size_t kMaxSamples = 20'000;
 constexpr size_t kMaxProgress = 1000;
-// Ticks may wait up to five minutes at an agent.
+// Ticks may wait as long at an agent.
+constexpr absl::Duration kLongestBatch = absl::Minutes(5);
 constexpr absl::Duration kSilent = absl::Minutes(6);
+// A read of one machine ends after this, so that others get their turns, and so
+// that it needs no definitions that the store has retired.
+constexpr absl::Duration kLongestTurn = absl::Minutes(1);
+constexpr uint64_t kMaxSamplesOfTurn = 1'000'000;
 constexpr int64_t kNone = INT64_MAX;
 
 // The same in each run, so that it is easy to follow what a shard does.
@@ -50,18 +55,26 @@ std::vector<absl::Duration> IntervalsOf(const Directory& directory,
   return {intervals.begin(), intervals.end()};
 }
 
+absl::Status Stopping() { return absl::CancelledError("stopping"); }
+
 }  // namespace
 
 // The samples of one machine that are being exported.
 class ExportShard::Machine : public UnexportedSink {
  public:
-  Machine(ExportShard* shard, const std::string& name, const PathSet* paths)
+  Machine(ExportShard* shard, const std::string& name, Labels labels,
+          const PathSet* paths)
       : shard_(*shard),
         name_(name),
-        labels_(shard->store_.directory().LabelsOf(name)),
+        labels_(std::move(labels)),
+        intervals_(IntervalsOf(shard->store_.directory(), name)),
+        end_(shard->clock_.Monotonic() + kLongestTurn),
         encoder_(name, labels_, paths, &shard->schemas_) {}
 
   SeriesEncoder& encoder() { return encoder_; }
+  const std::vector<absl::Duration>& intervals() const { return intervals_; }
+  // Whether the sink ends the read, which is to go on later.
+  bool is_over() const { return is_over_; }
 
   void Begin(absl::Time received, uint64_t lost) override {
     shard_.received_ = absl::ToUnixNanos(received);
@@ -69,17 +82,17 @@ class ExportShard::Machine : public UnexportedSink {
     lost_ = lost;
   }
   absl::Status BeginFrame(const Frame& frame, uint32_t first_new) override {
-    if (shard_.IsStopping()) return absl::CancelledError("stopping");
+    RETURN_IF_ERROR(CheckTurn());
+    NoteActivity(frame);
     encoder_.BeginFrame(frame, first_new);
-    shard_.active_[name_] = {.at = shard_.clock_.Monotonic(),
-                             .newest = perflib::TimeOf(frame.clocks->back()),
-                             .labels = labels_};
     return absl::OkStatus();
   }
   absl::Status AddTicks(uint32_t begin, uint32_t end) override {
+    RETURN_IF_ERROR(CheckTurn());
     return encoder_.AddTicks(begin, end,
                              [this](absl::string_view labels,
                                     absl::Span<const ExportSample> samples) {
+                               samples_ += samples.size();
                                return shard_.Add(labels, samples);
                              });
   }
@@ -94,8 +107,10 @@ class ExportShard::Machine : public UnexportedSink {
     } else {
       all.push_back(std::move(progress));
     }
+    is_over_ =
+        samples_ >= kMaxSamplesOfTurn || shard_.clock_.Monotonic() >= end_;
     if (lost_ > 0) {
-      shard_.lost_ += lost_;
+      shard_.found_lost_ += lost_;
       shard_.log_.Warn(
           "lost",
           absl::StrCat("about ", lost_, " values of ", name_,
@@ -107,11 +122,35 @@ class ExportShard::Machine : public UnexportedSink {
   }
 
  private:
+  absl::Status CheckTurn() const {
+    if (shard_.IsStopping()) return Stopping();
+    return is_over_ ? absl::AbortedError("the machine's turn is over")
+                    : absl::OkStatus();
+  }
+
+  void NoteActivity(const Frame& frame) {
+    if (activity_ == nullptr) {
+      activity_ = &shard_.active_[name_];
+      activity_->labels = labels_;
+      activity_->intervals = intervals_;
+      activity_->shortest = frame.query->interval;
+    }
+    activity_->at = shard_.clock_.Monotonic();
+    activity_->newest =
+        std::max(activity_->newest, perflib::TimeOf(frame.clocks->back()));
+    activity_->shortest = std::min(activity_->shortest, frame.query->interval);
+  }
+
   ExportShard& shard_;
   const std::string name_;
   const Labels labels_;
+  const std::vector<absl::Duration> intervals_;
+  const absl::Duration end_;  // of the turn
   SeriesEncoder encoder_;
+  Activity* activity_ = nullptr;
   uint64_t lost_ = 0;
+  uint64_t samples_ = 0;
+  bool is_over_ = false;
 };
 
 ExportShard::ExportShard(const Options& options, Store* store,
@@ -128,13 +167,17 @@ ExportShard::ExportShard(const Options& options, Store* store,
       thread_([this] { Run(); }) {}
 
 ExportShard::~ExportShard() {
+  Stop();
+  thread_.join();
+}
+
+void ExportShard::Stop() {
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
     stopped_.Notify();
   }
   client_.Cancel();
-  thread_.join();
 }
 
 ExportCounts ExportShard::counts() const {
@@ -164,6 +207,7 @@ void ExportShard::Run() {
     absl::Duration wait = options_.interval;
     const absl::Status status = ExportAll();
     if (IsStopping()) return;
+    if (status.ok() && is_any_left_) continue;
     if (!status.ok()) {
       NoteFailure(status);
       // The samples of one machine may be the cause.
@@ -179,9 +223,14 @@ void ExportShard::Run() {
 }
 
 absl::Status ExportShard::ExportAll() {
+  // The engine may have samples whose progress could not be stored.
+  if (is_sent_) RETURN_IF_ERROR(StoreProgress());
   // What an error left is read again.
   Forget();
   passed_over_ = absl::OkStatus();
+  is_any_left_ = false;
+  left_ = kNone;
+  const absl::Duration start = clock_.Monotonic();
   schemas_.Trim();
   const Directory& directory = store_.directory();
   std::optional<PathSet> paths;
@@ -201,8 +250,7 @@ absl::Status ExportShard::ExportAll() {
               machines.end());
   RETURN_IF_ERROR(
       ExportMachines(machines, paths.has_value() ? &*paths : nullptr));
-  RETURN_IF_ERROR(EndSilent(paths.has_value() ? &*paths : nullptr));
-  RETURN_IF_ERROR(Flush());
+  RETURN_IF_ERROR(EndSilent(start, paths.has_value() ? &*paths : nullptr));
   if (!passed_over_.ok()) {
     NoteFailure(passed_over_);
   } else if (std::exchange(is_each_alone_, false)) {
@@ -215,18 +263,19 @@ absl::Status ExportShard::ExportMachines(
     const std::vector<std::string>& machines, const PathSet* paths) {
   uint64_t requests = requests_;
   for (const std::string& machine : machines) {
+    if (IsStopping()) return Stopping();
     next_ = machine;
     absl::Status status = Export(machine, paths);
     if (status.ok() && (is_each_alone_ || progress_.size() >= kMaxProgress)) {
       status = Flush();
     }
     if (status.ok()) continue;
-    if (!absl::IsInternal(status)) return status;
-    if (!is_each_alone_) return status;
+    if (!absl::IsInternal(status) || !is_each_alone_) return status;
     // Perhaps the engine takes the samples of other machines.
     next_.push_back('\0');  // the name that follows
     if (!passed_over_.ok() && requests_ == requests) return status;
     Forget();
+    left_ = std::min<int64_t>(left_, oldest_);
     passed_over_ = status;
     requests = requests_;
   }
@@ -237,12 +286,16 @@ absl::Status ExportShard::ExportMachines(
 void ExportShard::Forget() {
   request_.Clear();
   progress_.clear();
+  found_lost_ = 0;
+  is_sent_ = false;
   not_sent_ = absl::OkStatus();
 }
 
 absl::Status ExportShard::Export(const std::string& name,
                                  const PathSet* paths) {
-  Machine machine(this, name, paths);
+  const Labels labels = store_.directory().LabelsOf(name);
+  RETURN_IF_ERROR(EndRelabelled(name, labels, paths));
+  Machine machine(this, name, labels, paths);
   request_.BeginMachine();
   const absl::Status read = store_.ReadUnexported(
       {.machine = name,
@@ -254,11 +307,16 @@ absl::Status ExportShard::Export(const std::string& name,
            [&](const CollectedQuery& query) {
              return machine.encoder().WantedColumns(query);
            },
-       .intervals = IntervalsOf(store_.directory(), name)},
+       .intervals = machine.intervals()},
       &machine);
-  received_ = kNone;
+  const int64_t received = std::exchange(received_, kNone);
   if (read.ok() || !not_sent_.ok() || absl::IsCancelled(read)) {
     return not_sent_.ok() ? read : not_sent_;
+  }
+  left_ = std::min(left_, received);
+  if (machine.is_over() && absl::IsAborted(read)) {
+    is_any_left_ = true;
+    return absl::OkStatus();
   }
   // Other machines do not wait for one that cannot be read.
   ++failures_;
@@ -278,49 +336,50 @@ absl::Status ExportShard::Add(absl::string_view labels,
   return Flush();
 }
 
-absl::Status ExportShard::EndSilent(const PathSet* paths) {
-  const Directory& directory = store_.directory();
-  const absl::Duration now = clock_.Monotonic();
-  for (auto next = active_.begin(); next != active_.end();) {
-    const auto machine = next++;
-    const auto& [name, activity] = *machine;
-    const bool is_known = directory.NewestSample(name).has_value();
-    if (is_known && now - activity.at < kSilent) continue;
-    RETURN_IF_ERROR(End(name, activity.newest, activity.labels, paths));
-    active_.erase(machine);
+bool ExportShard::IsSilent(const std::string& machine, const Activity& activity,
+                           absl::Duration start) const {
+  if (!store_.directory().NewestSample(machine).has_value()) return true;
+  // An engine that is away, and a long pass, are no silence of the machine.
+  return start - activity.at >=
+         std::max(kSilent,
+                  activity.shortest * kMaxIntervalsBefore + kLongestBatch);
+}
+
+absl::Status ExportShard::EndSilent(absl::Duration start,
+                                    const PathSet* paths) {
+  std::vector<std::string> ended;
+  for (const auto& [name, activity] : active_) {
+    if (!IsSilent(name, activity, start)) continue;
+    RETURN_IF_ERROR(End(name, activity, paths));
+    ended.push_back(name);
   }
+  RETURN_IF_ERROR(Flush());
+  for (const std::string& name : ended) active_.erase(name);
   return absl::OkStatus();
 }
 
-absl::Status ExportShard::End(const std::string& machine, absl::Time newest,
-                              const Labels& labels, const PathSet* paths) {
-  SeriesEncoder encoder(machine, labels, paths, &schemas_);
+absl::Status ExportShard::EndRelabelled(const std::string& machine,
+                                        const Labels& labels,
+                                        const PathSet* paths) {
+  const auto active = active_.find(machine);
+  if (active == active_.end() || active->second.labels == labels) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(End(machine, active->second, paths));
+  RETURN_IF_ERROR(Flush());
+  active->second.labels = labels;
+  return absl::OkStatus();
+}
+
+absl::Status ExportShard::End(const std::string& machine,
+                              const Activity& activity, const PathSet* paths) {
+  SeriesEncoder encoder(machine, activity.labels, paths, &schemas_);
   request_.BeginMachine();
-  const std::vector<absl::Duration> intervals =
-      IntervalsOf(store_.directory(), machine);
-  const absl::Duration longest =
-      intervals.empty() ? absl::ZeroDuration() : intervals.back();
-  const absl::Status read = store_.Read(
-      {.machine = machine,
-       .from = newest - longest * kMaxIntervalsBefore,
-       .to = newest,
-       .filter =
-           [&](const CollectedQuery& query) {
-             return !query.is_thinned() && encoder.Selects(query);
-           },
-       .columns =
-           [&](const CollectedQuery& query) {
-             return encoder.WantedColumns(query);
-           }},
-      [&](const Frame& frame) {
-        if (!frame.clocks->empty()) {
-          encoder.BeginFrame(frame,
-                             static_cast<uint32_t>(frame.clocks->size()));
-        }
-        return absl::OkStatus();
-      },
-      [](const Loss&) {});
-  if (!read.ok()) {
+  for (const absl::Duration interval : activity.intervals) {
+    const absl::Status read =
+        ReadLast(machine, activity.newest, interval, &encoder);
+    if (absl::IsCancelled(read)) return read;
+    if (read.ok()) continue;
     log_.Warn("unreadable",
               absl::StrCat("cannot end the series of ", machine, ": ",
                            Printable(read.message())),
@@ -332,9 +391,36 @@ absl::Status ExportShard::End(const std::string& machine, absl::Time newest,
   });
 }
 
+absl::Status ExportShard::ReadLast(const std::string& machine,
+                                   absl::Time newest, absl::Duration interval,
+                                   SeriesEncoder* encoder) {
+  return store_.Read(
+      {.machine = machine,
+       .from = newest - interval * kMaxIntervalsBefore,
+       .to = newest,
+       .filter =
+           [&](const CollectedQuery& query) {
+             return !query.is_thinned() && query.interval == interval &&
+                    encoder->Selects(query);
+           },
+       .columns =
+           [&](const CollectedQuery& query) {
+             return encoder->WantedColumns(query);
+           }},
+      [&](const Frame& frame) {
+        if (IsStopping()) return Stopping();
+        if (!frame.clocks->empty()) {
+          encoder->BeginFrame(frame,
+                              static_cast<uint32_t>(frame.clocks->size()));
+        }
+        return absl::OkStatus();
+      },
+      [](const Loss&) {});
+}
+
 absl::Status ExportShard::Flush() {
   not_sent_ = Send();
-  if (not_sent_.ok()) oldest_ = received_;
+  if (not_sent_.ok()) oldest_ = std::min(received_, left_);
   return not_sent_;
 }
 
@@ -350,12 +436,17 @@ absl::Status ExportShard::Send() {
       log_.Warn("refused", absl::StrCat(sent.refused, " samples were dropped: ",
                                         Printable(sent.refusal.message())));
     }
-    // The engine still fails with a machine that others overtake.
-    if (sent.requests > 0 && !is_each_alone_) NoteSuccess();
+    is_sent_ = true;
   }
-  if (progress_.empty()) return absl::OkStatus();
-  RETURN_IF_ERROR(store_.SetExported(progress_));
+  return StoreProgress();
+}
+
+absl::Status ExportShard::StoreProgress() {
+  if (!progress_.empty()) RETURN_IF_ERROR(store_.SetExported(progress_));
   progress_.clear();
+  lost_ += std::exchange(found_lost_, 0);
+  // Machines that others overtake still fail.
+  if (std::exchange(is_sent_, false) && !is_each_alone_) NoteSuccess();
   return absl::OkStatus();
 }
 

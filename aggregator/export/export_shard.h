@@ -3,10 +3,12 @@
 // At an interval, the thread reads what the store has that was not exported
 // yet, machine by machine, and sends it in requests of bounded size. What a
 // request has is stored as exported once the engine has it. After an error, the
-// thread forgets the request, waits, and reads the samples again.
+// thread forgets the request, waits, and reads the samples again. A machine
+// with many samples gives way to the others after a minute.
 //
 // The series of a machine end with staleness markers once nothing has arrived
-// of it for six minutes, or once it was forgotten.
+// of it for six minutes, or longer than its intervals explain, once it was
+// forgotten, or when its labels change.
 
 #ifndef FLEETPERF_AGGREGATOR_EXPORT_EXPORT_SHARD_H_
 #define FLEETPERF_AGGREGATOR_EXPORT_EXPORT_SHARD_H_
@@ -61,10 +63,21 @@ class ExportShard {
   ExportShard(const Options& options, Store* store, const Clock* clock);
   ~ExportShard();
 
+  // Makes the thread stop soon. Destruction waits for its end.
+  void Stop();
+
   ExportCounts counts() const;
 
  private:
   class Machine;
+  // What is known of a machine that has sent samples.
+  struct Activity {
+    absl::Duration at;  // of its last new samples: Clock::Monotonic()
+    absl::Time newest = absl::InfinitePast();  // tick
+    absl::Duration shortest;                   // interval of the last samples
+    std::vector<absl::Duration> intervals;     // of its queries
+    Labels labels;
+  };
 
   void Run();
   // Exports everything that the machines have.
@@ -72,10 +85,19 @@ class ExportShard {
   absl::Status ExportMachines(const std::vector<std::string>& machines,
                               const PathSet* paths);
   absl::Status Export(const std::string& machine, const PathSet* paths);
-  // Ends the series of machines that have gone.
-  absl::Status EndSilent(const PathSet* paths);
-  absl::Status End(const std::string& machine, absl::Time newest,
-                   const Labels& labels, const PathSet* paths);
+  // Ends the series of machines that have gone by the start of a pass, and
+  // sends the request.
+  absl::Status EndSilent(absl::Duration start, const PathSet* paths);
+  bool IsSilent(const std::string& machine, const Activity& activity,
+                absl::Duration start) const;
+  // Ends the series of a machine if it has other labels now.
+  absl::Status EndRelabelled(const std::string& machine, const Labels& labels,
+                             const PathSet* paths);
+  absl::Status End(const std::string& machine, const Activity& activity,
+                   const PathSet* paths);
+  // Reads the last ticks of the queries with an interval.
+  absl::Status ReadLast(const std::string& machine, absl::Time newest,
+                        absl::Duration interval, SeriesEncoder* encoder);
   absl::Status Add(absl::string_view labels,
                    absl::Span<const ExportSample> samples);
   // Drops what was read and not sent.
@@ -83,6 +105,7 @@ class ExportShard {
   // Sends the request, and stores what it had as exported.
   absl::Status Flush();
   absl::Status Send();
+  absl::Status StoreProgress();
   // Logs an error after which the thread waits.
   void NoteFailure(const absl::Status& status);
   void NoteSuccess();
@@ -105,14 +128,14 @@ class ExportShard {
   // until it has taken everything.
   bool is_each_alone_ = false;
   absl::Status
-      passed_over_;  // the last error of a machine that others overtook
-  // When a machine last had new samples, its newest tick, and its labels then.
-  struct Activity {
-    absl::Duration at;  // Clock::Monotonic()
-    absl::Time newest;
-    Labels labels;
-  };
+      passed_over_;          // the last error of a machine that others overtook
+  bool is_sent_ = false;     // whether the engine has all that progress_ is of
+  uint64_t found_lost_ = 0;  // by the reads that progress_ is of
   absl::flat_hash_map<std::string, Activity> active_;
+  // Whether a machine has more samples than its turn had time for.
+  bool is_any_left_ = false;
+  // As oldest_, of machines of which this pass leaves samples.
+  int64_t left_ = INT64_MAX;
   // The receipt of the oldest sample of the machine being read, as oldest_.
   int64_t received_;
   bool is_failing_ = false;

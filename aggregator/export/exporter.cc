@@ -19,6 +19,11 @@ Exporter::Exporter(const ExportConfig& config, Store* store,
   }
 }
 
+Exporter::~Exporter() {
+  // They stop at the same time.
+  for (const auto& shard : shards_) shard->Stop();
+}
+
 ExportCounts Exporter::counts() const {
   ExportCounts sum;
   for (const auto& shard : shards_) {

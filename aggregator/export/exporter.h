@@ -28,6 +28,7 @@ class Exporter {
  public:
   // The store must keep cursors. The pointers must outlive the exporter.
   Exporter(const ExportConfig& config, Store* store, const Clock* clock);
+  ~Exporter();
 
   // The counts of all shards, and the longest lag.
   ExportCounts counts() const;

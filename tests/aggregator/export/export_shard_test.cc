@@ -10,6 +10,7 @@
 #include "tests/support/http_server.h"
 #include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/store_wrapper.h"
 #include "tests/support/test_store.h"
 
 namespace fleetperf::aggregator {
@@ -34,6 +35,56 @@ bool HasEnd(const std::string& body) {
   return absl::StrContains(Uncompress(body), kMarker);
 }
 
+// Whose clock goes on for a minute after each batch that is read, if it is
+// slow. The first writes of progress fail.
+class TroubledStore : public testing::StoreWrapper {
+ public:
+  TroubledStore(Store* store, SimulatedClock* clock)
+      : StoreWrapper(store), clock_(*clock) {}
+
+  absl::Status ReadUnexported(const UnexportedRequest& request,
+                              UnexportedSink* sink) override {
+    Sink slow(sink, is_slow ? &clock_ : nullptr);
+    return StoreWrapper::ReadUnexported(request, &slow);
+  }
+  absl::Status SetExported(absl::Span<const ExportProgress> progress) override {
+    if (failing_writes > 0) {
+      --failing_writes;
+      return absl::ResourceExhaustedError("full");
+    }
+    return StoreWrapper::SetExported(progress);
+  }
+
+  bool is_slow = false;
+  int failing_writes = 0;
+
+ private:
+  class Sink : public UnexportedSink {
+   public:
+    Sink(UnexportedSink* sink, SimulatedClock* clock)
+        : sink_(*sink), clock_(clock) {}
+    void Begin(absl::Time received, uint64_t lost) override {
+      sink_.Begin(received, lost);
+    }
+    absl::Status BeginFrame(const Frame& frame, uint32_t first_new) override {
+      return sink_.BeginFrame(frame, first_new);
+    }
+    absl::Status AddTicks(uint32_t begin, uint32_t end) override {
+      return sink_.AddTicks(begin, end);
+    }
+    void Advance(ExportProgress progress) override {
+      if (clock_ != nullptr) clock_->Advance(absl::Minutes(1));
+      sink_.Advance(std::move(progress));
+    }
+
+   private:
+    UnexportedSink& sink_;
+    SimulatedClock* const clock_;
+  };
+
+  SimulatedClock& clock_;
+};
+
 class ExportShardTest : public ::testing::Test {
  protected:
   ExportShardTest() { EXPECT_OK(store_->KeepExportCursors(true)); }
@@ -42,7 +93,7 @@ class ExportShardTest : public ::testing::Test {
     shard_ = std::make_unique<ExportShard>(
         ExportShard::Options{.target = {.url = server_.url()},
                              .interval = kInterval},
-        &*store_, &clock_);
+        &troubled_, &clock_);
   }
   // Adds a tick, whose batch is received now.
   void AddTick(int tick) {
@@ -52,6 +103,7 @@ class ExportShardTest : public ::testing::Test {
 
   SimulatedClock clock_{SimulatedClock::Waits::kSimulated};
   TestStore store_;
+  TroubledStore troubled_{&*store_, &clock_};
   DiskAgent agent_{&store_};
   const uint32_t disk_ = agent_.Disk("C:");
   HttpServer server_;
@@ -140,12 +192,68 @@ TEST_F(ExportShardTest, MachinesOvertakeOneThatTheEngineFailsWith) {
   clock_.AwaitWaiting(kInterval);
   EXPECT_EQ(shard_->counts().failures, 2);
   EXPECT_EQ(shard_->counts().samples, 1);
+  EXPECT_EQ(shard_->counts().lag, kRetryAfter);
   clock_.Advance(kInterval);
   clock_.AwaitWaiting(kInterval);
   EXPECT_EQ(shard_->counts().samples, 2);
   const auto requests = server_.requests();
   ASSERT_EQ(requests.size(), 4);
   EXPECT_EQ(requests[1].body, requests[3].body);
+}
+
+TEST_F(ExportShardTest, MachinesTakeTurns) {
+  DiskAgent other(&store_, "web-2");
+  other.Ticks(1, 1, {{other.Disk("C:"), 5}});
+  EXPECT_OK(other.Send(clock_.Now()));
+  AddTick(1);
+  AddTick(2);
+  AddTick(3);
+  troubled_.is_slow = true;
+  Start();
+  clock_.AwaitWaiting(kInterval);
+  // A queue length of each machine, then the other ticks of web-1 one by one.
+  const auto requests = server_.requests();
+  ASSERT_EQ(requests.size(), 3);
+  EXPECT_TRUE(absl::StrContains(Uncompress(requests[0].body), "web-2"));
+  EXPECT_EQ(shard_->counts().samples, 2 + 2 + 2);
+  EXPECT_EQ(shard_->counts().lag, absl::ZeroDuration());
+  EXPECT_EQ(shard_->counts().failures, 0);
+}
+
+TEST_F(ExportShardTest, SamplesAreNotSentAgainIfOnlyTheirProgressIsNotStored) {
+  troubled_.failing_writes = 3;
+  AddTick(1);
+  Start();
+  const auto advance_while = [&](const auto& condition) {
+    while (condition(shard_->counts())) clock_.Advance(absl::Seconds(1));
+  };
+  advance_while([](const ExportCounts& counts) { return counts.failures < 3; });
+  advance_while([](const ExportCounts& counts) {
+    return counts.lag > absl::ZeroDuration();
+  });
+  const auto requests = server_.requests();
+  EXPECT_FALSE(HasEnd(requests[0].body));
+  // Perhaps the machine counts as silent by now.
+  for (size_t i = 1; i < requests.size(); ++i) {
+    EXPECT_TRUE(HasEnd(requests[i].body));
+  }
+}
+
+TEST_F(ExportShardTest, SeriesEndWithTheirLabels) {
+  AddTick(1);
+  Start();
+  clock_.AwaitWaiting(kInterval);
+  store_->SetLabelRules(LabelRules(
+      {{.machines = {perflib::Pattern("*")}, .labels = {{"role", "db"}}}}));
+  AddTick(2);
+  clock_.Advance(kInterval);
+  clock_.AwaitWaiting(kInterval);
+  const auto requests = server_.requests();
+  ASSERT_EQ(requests.size(), 3);
+  EXPECT_TRUE(HasEnd(requests[1].body));
+  EXPECT_FALSE(absl::StrContains(Uncompress(requests[1].body), "role"));
+  EXPECT_FALSE(HasEnd(requests[2].body));
+  EXPECT_TRUE(absl::StrContains(Uncompress(requests[2].body), "role"));
 }
 
 TEST_F(ExportShardTest, SeriesOfASilentMachineEnd) {
