@@ -123,8 +123,7 @@ class MachineRead {
     if (!intervals_.empty()) {
       earliest_ = oldest_ - intervals_.back() * kMaxIntervalsBefore;
     }
-    recent_ = parts_.recent->Find(request_.machine, earliest_,
-                                  absl::InfiniteFuture());
+    RETURN_IF_ERROR(FindRecent());
     bool needs_chunks = false;
     uint32_t last_hour = HourOf(oldest_);
     for (const auto& [number, epoch] : epochs_) {
@@ -145,6 +144,19 @@ class MachineRead {
           return absl::OkStatus();
         },
         [&](const absl::Status& damage) { LogDamage(damage); });
+  }
+
+  absl::Status FindRecent() {
+    recent_ = parts_.recent->Find(request_.machine, earliest_,
+                                  absl::InfiniteFuture());
+    if (recent_.epochs.empty() ||
+        recent_.complete_after < absl::InfiniteFuture()) {
+      return absl::OkStatus();
+    }
+    RETURN_IF_ERROR(parts_.samples->FindElsewhere(request_.machine));
+    recent_ = parts_.recent->Find(request_.machine, earliest_,
+                                  absl::InfiniteFuture());
+    return absl::OkStatus();
   }
 
   // Whether the log has the epoch from its beginning, or from `earliest_`.
@@ -276,29 +288,43 @@ class MachineRead {
   absl::Status ReadEarlier(const StoredChunk& stored) {
     ASSIGN_OR_RETURN(Chunk chunk,
                      OpenChunk(*parts_.database, snapshot_.get(), stored));
+    const absl::Duration longest =
+        intervals_.empty() ? absl::ZeroDuration() : intervals_.back();
+    if (chunk.ends() != nullptr &&
+        !MayBegin(longest, TimeOf(chunk.ends()->back()))) {
+      return absl::OkStatus();
+    }
     ASSIGN_OR_RETURN(const Chunk::Clocks clocks, chunk.ReadClocks());
     if (clocks->empty()) return absl::OkStatus();
     for (size_t section = 0; section < chunk.sections(); ++section) {
       ASSIGN_OR_RETURN(const auto query, QueryOf(chunk.ShapeOf(section)));
-      if (query == nullptr || !MayBegin(*query, TimeOf(clocks->back()))) {
+      if (query == nullptr ||
+          !MayBegin(query->interval, TimeOf(clocks->back()))) {
         continue;
       }
-      ASSIGN_OR_RETURN(const Frame frame, ReadSection(&chunk, section, query));
+      Chunk::TickRange ticks{.first = clocks->size() - 1};
+      while (ticks.first > 0 &&
+             MayBegin(query->interval, TimeOf((*clocks)[ticks.first - 1]))) {
+        --ticks.first;
+      }
+      ASSIGN_OR_RETURN(const Frame frame,
+                       ReadSection(&chunk, section, query, ticks));
       RETURN_IF_ERROR(
           sink_.BeginFrame(frame, static_cast<uint32_t>(clocks->size())));
     }
     return absl::OkStatus();
   }
 
-  // Whether a piece may begin with a sample of a query at a time.
-  bool MayBegin(const CollectedQuery& query, absl::Time time) const {
-    return time >= oldest_ - query.interval * kMaxIntervalsBefore;
+  // Whether a piece of a query with this interval may begin at a time.
+  bool MayBegin(absl::Duration interval, absl::Time time) const {
+    return time >= oldest_ - interval * kMaxIntervalsBefore;
   }
 
   absl::StatusOr<Frame> ReadSection(
       Chunk* chunk, size_t section,
-      const std::shared_ptr<const CollectedQuery>& query) const {
-    return chunk->Read(section, query, ColumnsOf(*query), Chunk::TickRange{},
+      const std::shared_ptr<const CollectedQuery>& query,
+      const Chunk::TickRange& ticks = Chunk::TickRange()) const {
+    return chunk->Read(section, query, ColumnsOf(*query), ticks,
                        /*wants=*/nullptr);
   }
 
@@ -421,7 +447,7 @@ class MachineRead {
                         Epoch* epoch) {
     if (frame.clocks->empty()) return absl::OkStatus();
     const perflib::Clocks& last = frame.clocks->back();
-    if (!is_new && !MayBegin(*frame.query, TimeOf(last))) {
+    if (!is_new && !MayBegin(frame.query->interval, TimeOf(last))) {
       return absl::OkStatus();
     }
     const auto ticks = static_cast<uint32_t>(frame.clocks->size());

@@ -8,6 +8,7 @@
 #include "absl/synchronization/mutex.h"
 #include "aggregator/samples/unexported.h"
 #include "aggregator/store/recent/recent_batches.h"
+#include "aggregator/store/sample_reader.h"
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/export_table.h"
 #include "aggregator/store/tables/key_numbers.h"
@@ -24,6 +25,7 @@ class ExportReader {
     Log* log;
     KeyNumbers* numbers;
     RecentBatches* recent;
+    SampleReader* samples;
     ExportTable* exports;
     LostDefinitions* lost_definitions;
     absl::Mutex* layout;  // see Compactor::Parts

@@ -357,6 +357,7 @@ class RocksDbStore : public Store {
                         .log = &log_,
                         .numbers = &numbers_,
                         .recent = &recent_,
+                        .samples = &reader_,
                         .exports = &exports_,
                         .lost_definitions = &lost_definitions_,
                         .layout = &layout_mutex_}) {}

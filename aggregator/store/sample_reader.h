@@ -49,6 +49,9 @@ class SampleReader {
   // there is none, or if it is not found within a bounded search.
   std::optional<absl::Time> NewestLogged(const std::string& machine);
 
+  // Finds out which samples of a machine are only on disk, once per machine.
+  absl::Status FindElsewhere(const std::string& machine);
+
  private:
   using OnFrame = absl::FunctionRef<absl::Status(const Frame&)>;
   using OnLoss = absl::FunctionRef<void(const Loss&)>;
@@ -112,9 +115,6 @@ class SampleReader {
   absl::Status ReadBatch(const RecentBatch& batch,
                          const Store::ReadRequest& request, Recent* recent,
                          OnFrame on_frame, OnLoss on_loss);
-
-  // Finds out which samples of a machine are only on disk, once per machine.
-  absl::Status FindElsewhere(const std::string& machine);
 
   const Parts parts_;
   ChunkCache cache_;
