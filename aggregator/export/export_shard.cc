@@ -10,7 +10,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/export/request_sender.h"
-#include "aggregator/formula/piece.h"
 #include "aggregator/query/resolver.h"
 #include "base/excerpt.h"
 #include "base/printable.h"
@@ -26,9 +25,6 @@ constexpr size_t kMaxRequest = 1 << 20;
 // The samples of a request, which an engine checks one by one.
 constexpr size_t kMaxSamples = 20'000;
 constexpr size_t kMaxProgress = 1000;
-// Ticks may wait as long at an agent.
-constexpr absl::Duration kLongestBatch = absl::Minutes(5);
-constexpr absl::Duration kSilent = absl::Minutes(6);
 // A read of one machine ends after this, so that others get their turns, and so
 // that it needs no definitions that the store has retired.
 constexpr absl::Duration kLongestTurn = absl::Minutes(1);
@@ -147,7 +143,7 @@ class ExportShard::Machine : public UnexportedSink {
   const std::vector<absl::Duration> intervals_;
   const absl::Duration end_;  // of the turn
   SeriesEncoder encoder_;
-  Activity* activity_ = nullptr;
+  ActiveMachine* activity_ = nullptr;
   uint64_t lost_ = 0;
   uint64_t samples_ = 0;
   bool is_over_ = false;
@@ -336,20 +332,13 @@ absl::Status ExportShard::Add(absl::string_view labels,
   return Flush();
 }
 
-bool ExportShard::IsSilent(const std::string& machine, const Activity& activity,
-                           absl::Duration start) const {
-  if (!store_.directory().NewestSample(machine).has_value()) return true;
-  // An engine that is away, and a long pass, are no silence of the machine.
-  return start - activity.at >=
-         std::max(kSilent,
-                  activity.shortest * kMaxIntervalsBefore + kLongestBatch);
-}
-
 absl::Status ExportShard::EndSilent(absl::Duration start,
                                     const PathSet* paths) {
   std::vector<std::string> ended;
   for (const auto& [name, activity] : active_) {
-    if (!IsSilent(name, activity, start)) continue;
+    const bool is_known = store_.directory().NewestSample(name).has_value();
+    // An engine that is away, and a long pass, are no silence of the machine.
+    if (is_known && !IsSilent(activity, start)) continue;
     RETURN_IF_ERROR(End(name, activity, paths));
     ended.push_back(name);
   }
@@ -372,14 +361,14 @@ absl::Status ExportShard::EndRelabelled(const std::string& machine,
 }
 
 absl::Status ExportShard::End(const std::string& machine,
-                              const Activity& activity, const PathSet* paths) {
+                              const ActiveMachine& activity,
+                              const PathSet* paths) {
   SeriesEncoder encoder(machine, activity.labels, paths, &schemas_);
   request_.BeginMachine();
-  for (const absl::Duration interval : activity.intervals) {
-    const absl::Status read =
-        ReadLast(machine, activity.newest, interval, &encoder);
-    if (absl::IsCancelled(read)) return read;
-    if (read.ok()) continue;
+  const absl::Status read = ReadLastTicks(
+      machine, activity, &store_, [this] { return IsStopping(); }, &encoder);
+  if (absl::IsCancelled(read)) return read;
+  if (!read.ok()) {
     log_.Warn("unreadable",
               absl::StrCat("cannot end the series of ", machine, ": ",
                            Printable(read.message())),
@@ -389,33 +378,6 @@ absl::Status ExportShard::End(const std::string& machine,
                             absl::Span<const ExportSample> samples) {
     return Add(encoded, samples);
   });
-}
-
-absl::Status ExportShard::ReadLast(const std::string& machine,
-                                   absl::Time newest, absl::Duration interval,
-                                   SeriesEncoder* encoder) {
-  return store_.Read(
-      {.machine = machine,
-       .from = newest - interval * kMaxIntervalsBefore,
-       .to = newest,
-       .filter =
-           [&](const CollectedQuery& query) {
-             return !query.is_thinned() && query.interval == interval &&
-                    encoder->Selects(query);
-           },
-       .columns =
-           [&](const CollectedQuery& query) {
-             return encoder->WantedColumns(query);
-           }},
-      [&](const Frame& frame) {
-        if (IsStopping()) return Stopping();
-        if (!frame.clocks->empty()) {
-          encoder->BeginFrame(frame,
-                              static_cast<uint32_t>(frame.clocks->size()));
-        }
-        return absl::OkStatus();
-      },
-      [](const Loss&) {});
 }
 
 absl::Status ExportShard::Flush() {

@@ -25,6 +25,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "aggregator/export/active_machine.h"
 #include "aggregator/export/exported_schema.h"
 #include "aggregator/export/remote_write_client.h"
 #include "aggregator/export/series_encoder.h"
@@ -70,14 +71,6 @@ class ExportShard {
 
  private:
   class Machine;
-  // What is known of a machine that has sent samples.
-  struct Activity {
-    absl::Duration at;  // of its last new samples: Clock::Monotonic()
-    absl::Time newest = absl::InfinitePast();  // tick
-    absl::Duration shortest;                   // interval of the last samples
-    std::vector<absl::Duration> intervals;     // of its queries
-    Labels labels;
-  };
 
   void Run();
   // Exports everything that the machines have.
@@ -88,16 +81,11 @@ class ExportShard {
   // Ends the series of machines that have gone by the start of a pass, and
   // sends the request.
   absl::Status EndSilent(absl::Duration start, const PathSet* paths);
-  bool IsSilent(const std::string& machine, const Activity& activity,
-                absl::Duration start) const;
   // Ends the series of a machine if it has other labels now.
   absl::Status EndRelabelled(const std::string& machine, const Labels& labels,
                              const PathSet* paths);
-  absl::Status End(const std::string& machine, const Activity& activity,
+  absl::Status End(const std::string& machine, const ActiveMachine& activity,
                    const PathSet* paths);
-  // Reads the last ticks of the queries with an interval.
-  absl::Status ReadLast(const std::string& machine, absl::Time newest,
-                        absl::Duration interval, SeriesEncoder* encoder);
   absl::Status Add(absl::string_view labels,
                    absl::Span<const ExportSample> samples);
   // Drops what was read and not sent.
@@ -131,7 +119,7 @@ class ExportShard {
       passed_over_;          // the last error of a machine that others overtook
   bool is_sent_ = false;     // whether the engine has all that progress_ is of
   uint64_t found_lost_ = 0;  // by the reads that progress_ is of
-  absl::flat_hash_map<std::string, Activity> active_;
+  absl::flat_hash_map<std::string, ActiveMachine> active_;
   // Whether a machine has more samples than its turn had time for.
   bool is_any_left_ = false;
   // As oldest_, of machines of which this pass leaves samples.
