@@ -46,7 +46,7 @@ absl::Status FleetperfServer::Prepare(const Workload& workload,
 
 absl::Status FleetperfServer::Settle() {
   RETURN_IF_ERROR(load_->SendNextHours());
-  AwaitQuiet(pid(), kQuiet);
+  AwaitQuiet(pid(), kQuiet, workload_.machines);
   return absl::OkStatus();
 }
 

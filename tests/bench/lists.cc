@@ -115,7 +115,7 @@ absl::Status Run(size_t machines) {
   ASSIGN_OR_RETURN(const auto process, FleetperfProcess::Make());
   RETURN_IF_ERROR(Fill(machines, process->store_directory()));
   RETURN_IF_ERROR(process->Start());
-  AwaitQuiet(process->pid(), absl::Seconds(2));
+  AwaitQuiet(process->pid(), absl::Seconds(2), /*connections=*/0);
   const std::vector<std::vector<std::string>> commands = {
       {"machines", "--machine", "host-1", "--format", "json"},
       {"machines", "--format", "json"},

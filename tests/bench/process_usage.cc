@@ -35,14 +35,18 @@ uint64_t MemoryOf(pid_t pid) { return StatusBytes(pid, "VmRSS:"); }
 
 uint64_t PeakMemoryOf(pid_t pid) { return StatusBytes(pid, "VmHWM:"); }
 
-void AwaitQuiet(pid_t pid, absl::Duration time) {
+void AwaitQuiet(pid_t pid, absl::Duration time, size_t connections) {
   constexpr absl::Duration kLook = absl::Seconds(1);
-  constexpr double kQuiet = 0.02;  // of a processor
+  // Parts of a processor. The second is for pings, with some room.
+  constexpr double kQuietProcess = 0.02;
+  constexpr double kQuietConnection = 1e-5;
+  const double quiet_share =
+      kQuietProcess + kQuietConnection * static_cast<double>(connections);
   absl::Duration quiet;
   while (quiet < time) {
     const absl::Duration before = CpuTimeOf(pid);
     absl::SleepFor(kLook);
-    const bool is_quiet = CpuTimeOf(pid) - before < kQuiet * kLook;
+    const bool is_quiet = CpuTimeOf(pid) - before < quiet_share * kLook;
     quiet = is_quiet ? quiet + kLook : absl::ZeroDuration();
   }
 }

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/time/time.h"
@@ -18,8 +19,9 @@ absl::Duration CpuTimeOf(pid_t pid);
 uint64_t MemoryOf(pid_t pid);
 uint64_t PeakMemoryOf(pid_t pid);
 
-// Waits until the process has used almost no CPU for `time`.
-void AwaitQuiet(pid_t pid, absl::Duration time);
+// Waits until the process, which has this number of open connections, has used
+// almost no CPU for `time`.
+void AwaitQuiet(pid_t pid, absl::Duration time, size_t connections);
 
 }  // namespace fleetperf::bench
 

@@ -86,7 +86,7 @@ absl::StatusOr<std::unique_ptr<FleetperfServer>> Settle(
   PrintTime("starting the aggregator", absl::Now() - begin);
   begin = absl::Now();
   const pid_t pid = process->pid();
-  AwaitQuiet(pid, kQuiet);
+  AwaitQuiet(pid, kQuiet, /*connections=*/0);
   PrintTime("until it is quiet", absl::Now() - begin - kQuiet);
   PrintPerSample("  CPU", absl::ToDoubleNanoseconds(CpuTimeOf(pid)), samples,
                  "ns");
