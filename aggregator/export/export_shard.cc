@@ -3,9 +3,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <optional>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,15 +31,6 @@ constexpr size_t kMaxProgress = 1000;
 constexpr absl::Duration kLongestTurn = absl::Minutes(1);
 constexpr uint64_t kMaxSamplesOfTurn = 1'000'000;
 constexpr int64_t kNone = INT64_MAX;
-
-// The same in each run, so that it is easy to follow what a shard does.
-size_t Hash(std::string_view name) {
-  uint64_t hash = 14695981039346656037u;  // FNV-1a
-  for (const char c : name) {
-    hash = (hash ^ static_cast<uint8_t>(c)) * 1099511628211u;
-  }
-  return hash;
-}
 
 std::vector<absl::Duration> IntervalsOf(const Directory& directory,
                                         const std::string& machine) {
@@ -95,11 +87,9 @@ class ExportShard::Machine : public UnexportedSink {
   void Advance(ExportProgress progress) override {
     std::vector<ExportProgress>& all = shard_.progress_;
     if (!all.empty() && all.back().cursor_key == progress.cursor_key) {
-      // Replaces the cursor, and adds to the chunks.
-      progress.taken_chunks.insert(progress.taken_chunks.end(),
-                                   all.back().taken_chunks.begin(),
-                                   all.back().taken_chunks.end());
-      all.back() = std::move(progress);
+      all.back().cursor = std::move(progress.cursor);
+      std::move(progress.taken_chunks.begin(), progress.taken_chunks.end(),
+                std::back_inserter(all.back().taken_chunks));
     } else {
       all.push_back(std::move(progress));
     }
@@ -221,7 +211,7 @@ void ExportShard::Run() {
 absl::Status ExportShard::ExportAll() {
   // The engine may have samples whose progress could not be stored.
   if (is_sent_) RETURN_IF_ERROR(StoreProgress());
-  // What an error left is read again.
+  // After an error, the samples of its request are read again.
   Forget();
   passed_over_ = absl::OkStatus();
   is_any_left_ = false;
@@ -235,7 +225,7 @@ absl::Status ExportShard::ExportAll() {
   }
   std::vector<std::string> machines;
   for (std::string& machine : directory.Machines()) {
-    if (Hash(machine) % options_.count == options_.number) {
+    if (std::hash<std::string>()(machine) % options_.count == options_.number) {
       machines.push_back(std::move(machine));
     }
   }

@@ -1,9 +1,9 @@
 // Exports the samples of some machines, on a thread of its own.
 //
-// At an interval, the thread reads what the store has that was not exported
-// yet, machine by machine, and sends it in requests of bounded size. What a
-// request has is stored as exported once the engine has it. After an error, the
-// thread forgets the request, waits, and reads the samples again. A machine
+// At an interval, the thread reads the samples that were not exported yet,
+// machine by machine, and sends them in requests of bounded size. The samples
+// of a request are stored as exported once the engine has them. After an error,
+// the thread forgets the request, waits, and reads the samples again. A machine
 // with many samples gives way to the others after a minute.
 //
 // The series of a machine end with staleness markers once nothing has arrived
@@ -39,7 +39,7 @@
 
 namespace fleetperf::aggregator {
 
-// What a shard has done since the start.
+// The work of a shard since the start.
 struct ExportCounts {
   uint64_t samples = 0;   // that the engine has
   uint64_t requests = 0;  // that the engine has
@@ -88,7 +88,7 @@ class ExportShard {
                    const PathSet* paths);
   absl::Status Add(absl::string_view labels,
                    absl::Span<const ExportSample> samples);
-  // Drops what was read and not sent.
+  // Drops samples that were read and not sent.
   void Forget();
   // Sends the request, and stores what it had as exported.
   absl::Status Flush();

@@ -1,4 +1,4 @@
-// What the export needs to know of each counterset.
+// The metrics of each counterset, for the export.
 
 #ifndef FLEETPERF_AGGREGATOR_EXPORT_EXPORTED_SCHEMA_H_
 #define FLEETPERF_AGGREGATOR_EXPORT_EXPORTED_SCHEMA_H_

@@ -155,7 +155,7 @@ class RemoteWriteClient::Connection {
   }
 
  private:
-  // What is kept of an answer.
+  // The kept part of an answer.
   struct Answer {
     size_t header_bytes = 0;
     size_t body_bytes = 0;

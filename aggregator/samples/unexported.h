@@ -1,6 +1,6 @@
-// What an export has not taken of the store. An export takes every sample that
-// arrives while the store keeps cursors (Store::KeepExportCursors), each once,
-// and again after a crash.
+// Samples of the store that an export has not taken. An export takes every
+// sample that arrives while the store keeps cursors (Store::KeepExportCursors),
+// each once, and again after a crash.
 
 #ifndef FLEETPERF_AGGREGATOR_SAMPLES_UNEXPORTED_H_
 #define FLEETPERF_AGGREGATOR_SAMPLES_UNEXPORTED_H_

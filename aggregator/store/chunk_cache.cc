@@ -65,7 +65,7 @@ void ChunkCache::Put(uint32_t machine,
                      std::shared_ptr<const MachineChunks> chunks) {
   const size_t max = max_bytes_ / kMinMachines;
   const size_t size = sizeof(Entry) + chunks->SizeUpTo(max);
-  // What is known of fewer hours stays. Find removes it if it has changed.
+  // The entry of fewer hours stays. Find removes it if it has changed.
   if (size > max) return;
   std::list<Entry> removed;  // freed after the lock
   absl::MutexLock lock(&mutex_);

@@ -42,7 +42,7 @@ class HeldChunk {
   mutable std::shared_ptr<const ChunkHead> head_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What the database has of a machine in consecutive hours.
+// The heads and losses of a machine in consecutive hours.
 struct MachineChunks {
   uint32_t first_hour = 0;
   uint32_t last_hour = 0;

@@ -137,13 +137,20 @@ class MachineRead {
     if (!needs_chunks) return absl::OkStatus();
     const auto entry =
         parts_.database->Iterate(Family::kChunks, snapshot_.get());
-    return ForEachChunk(
+    RETURN_IF_ERROR(ForEachChunk(
         entry.get(), machine_, Resolution::kFull, HourOf(earliest_), last_hour,
         [&](StoredChunk chunk) {
           AddChunk(std::move(chunk));
           return absl::OkStatus();
         },
-        [&](const absl::Status& damage) { LogDamage(damage); });
+        [&](const absl::Status& damage) { LogDamage(damage); }));
+    for (auto& [number, epoch] : epochs_) {
+      std::sort(epoch.chunks.begin(), epoch.chunks.end(),
+                [](const auto& a, const auto& b) {
+                  return a.first.key.order < b.first.key.order;
+                });
+    }
+    return absl::OkStatus();
   }
 
   absl::Status FindRecent() {
@@ -188,11 +195,7 @@ class MachineRead {
     if (chunk.key.hour > std::max(HourOf(oldest_), epoch->second.last_hour)) {
       return;
     }
-    auto& chunks = epoch->second.chunks;
-    chunks.emplace_back(std::move(chunk), entry);
-    std::sort(chunks.begin(), chunks.end(), [](const auto& a, const auto& b) {
-      return a.first.key.order < b.first.key.order;
-    });
+    epoch->second.chunks.emplace_back(std::move(chunk), entry);
   }
 
   // Returns the values of listed chunks that are no longer there.

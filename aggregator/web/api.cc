@@ -37,9 +37,7 @@ absl::Status ParseJson(const std::string& json,
 }
 
 void Fail(const Call& call, const absl::Status& status) {
-  const bool keeps_alive = call.request.keeps_alive;
-  call.reply->Send(ErrorResponse(HttpStatusOf(status), status, keeps_alive));
-  call.reply->Finish(keeps_alive);
+  call.reply->Fail(status, call.request.keeps_alive);
 }
 
 // Answers with one message.

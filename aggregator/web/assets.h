@@ -25,7 +25,7 @@ class Assets {
  public:
   // `assets` are sorted by path, and outlive the object.
   explicit Assets(absl::Span<const Asset> assets) : assets_(assets) {}
-  // Those of the executable; none if it was built without the page.
+  // Returns the executable's files; none if it was built without the page.
   static Assets OfExecutable();
 
   bool empty() const { return assets_.empty(); }

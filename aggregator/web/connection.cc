@@ -83,7 +83,7 @@ bool Connection::Advance(absl::Duration now) {
 }
 
 bool Connection::OnHangUp(absl::Duration now) {
-  // Nobody reads the rest of an answer.
+  // The client does not read the rest of an answer.
   if (current_.reply != nullptr || is_leaving_) return false;
   return Advance(now);
 }

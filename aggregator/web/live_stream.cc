@@ -214,12 +214,11 @@ void LiveViewers::End(const absl::Status& error) {
   const Reply::Bytes last = std::make_shared<const std::string>(
       absl::StrCat(*ChunkOf(ErrorJson(error)), kLastChunk));
   for (Viewer& viewer : viewers_) {
-    if (viewer.has_head) {
-      viewer.reply->SendShared(last, 0);
-    } else {
-      viewer.reply->Send(
-          ErrorResponse(HttpStatusOf(error), error, viewer.keeps_alive));
+    if (!viewer.has_head) {
+      viewer.reply->Fail(error, viewer.keeps_alive);
+      continue;
     }
+    viewer.reply->SendShared(last, 0);
     viewer.reply->Finish(viewer.keeps_alive);
   }
   viewers_.clear();

@@ -26,7 +26,7 @@
 
 namespace fleetperf::aggregator::web {
 
-// What the messages of a subscription add up to, and their lines. A line is an
+// The sum of the messages of a subscription, and their lines. A line is an
 // object with only the fields that there are:
 //   {"series":[...],"points":[...],"ended":[ids],"lagged":n,"machines":{...},
 //    "missing":[...]}

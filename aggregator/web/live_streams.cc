@@ -55,11 +55,6 @@ uint64_t CountValues(const v1::SubscribeResponse& message) {
   return values;
 }
 
-void Refuse(const absl::Status& error, bool keeps_alive, Reply* reply) {
-  reply->Send(ErrorResponse(HttpStatusOf(error), error, keeps_alive));
-  reply->Finish(keeps_alive);
-}
-
 }  // namespace
 
 class LiveStreams::Core : public std::enable_shared_from_this<Core> {
@@ -86,7 +81,7 @@ class LiveStreams::Core : public std::enable_shared_from_this<Core> {
     // with `mutex` held.
     std::atomic<bool> is_cancelled = false;
     absl::Mutex mutex;
-    // Those in whose turns it may start.
+    // The callers in whose turns it may start.
     absl::flat_hash_set<std::string> callers ABSL_GUARDED_BY(mutex);
     bool has_started ABSL_GUARDED_BY(mutex) = false;
     std::optional<LiveViewers> viewers ABSL_GUARDED_BY(mutex);
@@ -145,13 +140,11 @@ void LiveStreams::Core::Join(const v1::SubscribeRequest& request,
   }
   auto place = subscriptions_.Enter(caller);
   refusal.Update(place.status());
-  if (!refusal.ok()) return Refuse(refusal, keeps_alive, reply.get());
+  if (!refusal.ok()) return reply->Fail(refusal, keeps_alive);
   bool has_joined = false;
   while (!has_joined) {
     const auto stream = Enter(request, caller);
-    if (!stream.ok()) {
-      return Refuse(stream.status(), keeps_alive, reply.get());
-    }
+    if (!stream.ok()) return reply->Fail(stream.status(), keeps_alive);
     has_joined = JoinStream(*stream, caller, keeps_alive, reply, &*place);
   }
 }
@@ -325,7 +318,7 @@ void LiveStreams::Core::TakeMessages(const StreamPtr& stream) {
   LiveViewers& viewers = *stream->viewers;
   Outbox& outbox = *stream->subscription->outbox();
   Outbox::Message message;
-  for (int i = 0; !viewers.AllAreBusy() && outbox.Take(&message); ++i) {
+  for (int i = 1; !viewers.AllAreBusy() && outbox.Take(&message); ++i) {
     v1::SubscribeResponse& response = message.response;
     for (const auto& part : message.encoded_values) {
       response.MergeFromString(*part);

@@ -1,5 +1,5 @@
-// Who uses the page: the tokens of login links, and the sessions that they
-// begin.
+// The users of the page: the tokens of login links, and the sessions that
+// these begin.
 
 #ifndef FLEETPERF_AGGREGATOR_WEB_LOGINS_H_
 #define FLEETPERF_AGGREGATOR_WEB_LOGINS_H_

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "aggregator/web/http_response.h"
+
 namespace fleetperf::aggregator::web {
 
 void Reply::Add(Part part) {
@@ -47,6 +49,11 @@ void Reply::Finish(bool keeps_connection) {
     finished_ = keeps_connection;
   }
   wake_();
+}
+
+void Reply::Fail(const absl::Status& error, bool keeps_connection) {
+  Send(ErrorResponse(HttpStatusOf(error), error, keeps_connection));
+  Finish(keeps_connection);
 }
 
 Reply::Dropped Reply::Drop() {

@@ -54,11 +54,13 @@ class Reply {
   // Ends the answer after the bytes that wait. `keeps_connection`: the answer
   // is complete, and the client knows its end.
   void Finish(bool keeps_connection);
+  // Answers with an error, and ends the answer. Nothing was sent before.
+  void Fail(const absl::Status& error, bool keeps_connection);
   struct Dropped {
     uint64_t values = 0;
     uint64_t lagged = 0;
   };
-  // Drops what SendShared has sent and the connection has not taken.
+  // Drops the bytes of SendShared that the connection has not taken.
   Dropped Drop();
   // Calls `listener` once, without a lock, when no more bytes than `bytes` wait
   // or are being written; perhaps at once.
@@ -98,7 +100,7 @@ class Reply {
   Wakeup changed_;
   std::deque<Part> parts_ ABSL_GUARDED_BY(mutex_);
   size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Those of waiting_bytes_ that the connection writes now.
+  // The part of waiting_bytes_ that the connection writes now.
   size_t taken_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration waited_ ABSL_GUARDED_BY(mutex_);
   std::optional<bool> finished_ ABSL_GUARDED_BY(mutex_);

@@ -34,9 +34,9 @@ class WebPage {
     const Clock* clock = nullptr;  // must outlive the page
   };
 
-  // What `lists` and `queries` refer to must outlive the page, `subscriptions`
-  // also the hub's threads. Returns
-  // Unavailable if the address cannot be bound.
+  // The objects that `lists` and `queries` refer to must outlive the page, and
+  // `subscriptions` also the hub's threads. Returns Unavailable if the address
+  // cannot be bound.
   static absl::StatusOr<std::unique_ptr<WebPage>> Start(
       const Options& options, const FleetLists& lists,
       const QueryAnswers& queries, Subscriptions* subscriptions);

@@ -1,7 +1,6 @@
 #include "tests/bench/peers.h"
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "tests/bench/peer_executable.h"
 #include "tests/bench/peer_server.h"
 
 namespace fleetperf::bench {
@@ -32,19 +32,6 @@ uint64_t SizeOf(const std::filesystem::path& path) {
     size += SizeOf(entry.path());
   }
   return size;
-}
-
-absl::StatusOr<std::string> Executable(const std::string& package) {
-  // The same directory as in deploy/install-deps.
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  const std::string directory =
-      cache != nullptr ? cache : absl::StrCat(home ? home : "", "/.cache");
-  const std::string path = absl::StrCat(directory, "/fleetperf/peers/", package,
-                                        "/usr/bin/", package);
-  if (FileExists(path)) return path;
-  return absl::NotFoundError(
-      absl::StrCat("there is no ", path, "; run: deploy/install-deps bench"));
 }
 
 class VictoriaMetrics : public PeerServer {
@@ -139,7 +126,7 @@ class Prometheus : public PeerServer {
 
 template <typename Peer>
 absl::StatusOr<std::unique_ptr<Server>> Start(const std::string& package) {
-  ASSIGN_OR_RETURN(const std::string executable, Executable(package));
+  ASSIGN_OR_RETURN(const std::string executable, PeerExecutable(package));
   auto peer = std::make_unique<Peer>();
   RETURN_IF_ERROR(peer->Start(executable));
   return peer;
@@ -148,8 +135,8 @@ absl::StatusOr<std::unique_ptr<Server>> Start(const std::string& package) {
 }  // namespace
 
 absl::Status CheckPeers() {
-  RETURN_IF_ERROR(Executable(kVictoriaMetrics).status());
-  return Executable(kPrometheus).status();
+  RETURN_IF_ERROR(PeerExecutable(kVictoriaMetrics).status());
+  return PeerExecutable(kPrometheus).status();
 }
 
 absl::StatusOr<std::unique_ptr<Server>> StartVictoriaMetrics() {

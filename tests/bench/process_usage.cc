@@ -37,7 +37,8 @@ uint64_t PeakMemoryOf(pid_t pid) { return StatusBytes(pid, "VmHWM:"); }
 
 void AwaitQuiet(pid_t pid, absl::Duration time, size_t connections) {
   constexpr absl::Duration kLook = absl::Seconds(1);
-  // Parts of a processor. The second is for pings, with some room.
+  // Parts of a processor. With 10,000 idle connections, an aggregator takes
+  // 7 %; it answers and sends a ping for each every 20 s.
   constexpr double kQuietProcess = 0.02;
   constexpr double kQuietConnection = 1e-5;
   const double quiet_share =

@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <csignal>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,9 +17,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
 #include "perflib/clocks.h"
 #include "tests/bench/http_client.h"
+#include "tests/bench/peer_executable.h"
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/fake_agent.h"
 #include "tests/e2e/process.h"
@@ -36,32 +35,23 @@ namespace {
 // milliseconds since 1970.
 using Values = std::map<std::string, std::map<int64_t, double>>;
 
-std::string PeerDirectory() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  return absl::StrCat(
-      cache != nullptr ? cache : absl::StrCat(home ? home : "", "/.cache"),
-      "/fleetperf/peers/");
-}
-
 // An engine with Prometheus's protocols, and its data. Thread-compatible.
 class Engine {
  public:
-  explicit Engine(std::string package)
-      : package_(std::move(package)), port_(bench::FreePort()) {}
+  Engine(std::string package, std::string executable)
+      : package_(std::move(package)),
+        executable_(std::move(executable)),
+        port_(bench::FreePort()) {}
 
-  std::string executable() const {
-    return absl::StrCat(PeerDirectory(), package_, "/usr/bin/", package_);
-  }
   std::string url() const {
     return absl::StrCat("http://127.0.0.1:", port_, "/api/v1/write");
   }
 
   void Start() {
     const bool is_prometheus = package_ == "prometheus";
-    std::vector<std::string> command = {executable()};
+    std::vector<std::string> command = {executable_};
     if (is_prometheus) {
-      // What is sent again after a crash would be out of order.
+      // Samples that are sent again after a crash would be out of order.
       Deployment::Write(directory_.File("prometheus.yml"),
                         "storage: {tsdb: {out_of_order_time_window: 1d}}\n");
       command.insert(command.end(),
@@ -126,6 +116,7 @@ class Engine {
 
  private:
   const std::string package_;
+  const std::string executable_;
   const int port_;
   TempDirectory directory_;
   std::unique_ptr<Process> process_;
@@ -233,11 +224,9 @@ void WaitForNewest(Engine& engine, const DiskSource& source) {
 }
 
 void TestExportTo(const std::string& package) {
-  Engine engine(package);
-  if (!FileExists(engine.executable())) {
-    GTEST_SKIP() << "there is no " << engine.executable()
-                 << "; run: deploy/install-deps test";
-  }
+  const auto executable = bench::PeerExecutable(package);
+  if (!executable.ok()) GTEST_SKIP() << executable.status().message();
+  Engine engine(package, *executable);
   engine.Start();
   Deployment deployment;
   const std::string section =

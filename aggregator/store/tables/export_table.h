@@ -33,7 +33,7 @@
 
 namespace fleetperf::aggregator {
 
-// What was taken of the samples of one machine and epoch.
+// The position of an export in the samples of one machine and epoch.
 struct ExportCursor {
   // The last tick of a query, and the order of its chunk or batch then.
   struct Tick {

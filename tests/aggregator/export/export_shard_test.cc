@@ -35,8 +35,8 @@ bool HasEnd(const std::string& body) {
   return absl::StrContains(Uncompress(body), kMarker);
 }
 
-// Whose clock goes on for a minute after each batch that is read, if it is
-// slow. The first writes of progress fail.
+// If it is slow, its clock goes on for a minute after each batch that is read.
+// The first writes of progress fail.
 class TroubledStore : public testing::StoreWrapper {
  public:
   TroubledStore(Store* store, SimulatedClock* clock)
@@ -170,7 +170,7 @@ TEST_F(ExportShardTest, OneRefusedSeriesDropsNoOther) {
   EXPECT_EQ(shard_->counts().refused, 1);
   EXPECT_EQ(shard_->counts().samples, 2);
   EXPECT_EQ(shard_->counts().requests, 2);
-  // What was refused is not sent again.
+  // The refused sample is not sent again.
   clock_.Advance(kInterval);
   clock_.AwaitWaiting(kInterval);
   EXPECT_EQ(server_.requests().size(), 5);

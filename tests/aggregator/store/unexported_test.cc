@@ -200,7 +200,7 @@ TEST(Unexported, ComesAgainUntilItsProgressIsStored) {
     if (compacts) {
       ASSERT_OK(store.Compact());
     }
-    // What was stored of the progress survives.
+    // The stored part of the progress survives.
     ASSERT_OK(store->SetExported({crashed.progress[0]}));
     store.Reopen();
     ASSERT_OK(store->KeepExportCursors(true));

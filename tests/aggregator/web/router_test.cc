@@ -1,4 +1,5 @@
-// Who gets what. A request has passed the reader of requests.
+// The answers by identity and path. A request has passed the reader of
+// requests.
 
 #include "aggregator/web/router.h"
 
@@ -187,7 +188,7 @@ TEST_F(RouterTest, BoundsSessionsOfACertificate) {
   EXPECT_THAT(Answer("GET /", last), StartsWith("HTTP/1.1 200"));
 }
 
-// What a form or a script of another page can send.
+// The requests that a form or a script of another page can send.
 TEST_F(RouterTest, RefusesRequestsOfOtherPages) {
   const std::string cookie = LogIn();
   for (const std::string site : {"cross-site", "same-site", "none"}) {
