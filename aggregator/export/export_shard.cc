@@ -29,7 +29,6 @@ constexpr size_t kMaxProgress = 1000;
 // A read of one machine ends after this, so that others get their turns, and so
 // that it needs no definitions that the store has retired.
 constexpr absl::Duration kLongestTurn = absl::Minutes(1);
-constexpr uint64_t kMaxSamplesOfTurn = 1'000'000;
 constexpr int64_t kNone = INT64_MAX;
 
 std::vector<absl::Duration> IntervalsOf(const Directory& directory,
@@ -93,8 +92,8 @@ class ExportShard::Machine : public UnexportedSink {
     } else {
       all.push_back(std::move(progress));
     }
-    is_over_ =
-        samples_ >= kMaxSamplesOfTurn || shard_.clock_.Monotonic() >= end_;
+    is_over_ = samples_ >= shard_.options_.samples_of_turn ||
+               shard_.clock_.Monotonic() >= end_;
     if (lost_ > 0) {
       shard_.found_lost_ += lost_;
       shard_.log_.Warn(

@@ -59,6 +59,8 @@ class ExportShard {
     absl::Duration interval;         // between two looks at the store
     size_t number = 0;               // of `count` shards
     size_t count = 1;
+    // Of one machine, before others get their turns.
+    uint64_t samples_of_turn = 1'000'000;
   };
   // Exports until destruction. The pointers must outlive the shard.
   ExportShard(const Options& options, Store* store, const Clock* clock);

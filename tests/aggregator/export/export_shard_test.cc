@@ -2,7 +2,9 @@
 
 #include <snappy.h>
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
@@ -30,9 +32,30 @@ std::string Uncompress(const std::string& body) {
   return text;
 }
 
+constexpr absl::string_view kMarker("\x02\x00\x00\x00\x00\x00\xF0\x7F", 8);
+
 bool HasEnd(const std::string& body) {
-  constexpr absl::string_view kMarker("\x02\x00\x00\x00\x00\x00\xF0\x7F", 8);
   return absl::StrContains(Uncompress(body), kMarker);
+}
+
+// Returns the times of the staleness markers in a request, in milliseconds
+// after kStart. A varint with the tag 0x10 follows each marker.
+std::vector<int64_t> EndTimes(const std::string& body) {
+  std::vector<int64_t> times;
+  const std::string uncompressed = Uncompress(body);
+  const absl::string_view text = uncompressed;
+  for (size_t at = text.find(kMarker); at != text.npos;
+       at = text.find(kMarker, at + 1)) {
+    int64_t millis = 0;
+    size_t next = at + kMarker.size() + 1;
+    for (int shift = 0;; shift += 7, ++next) {
+      const auto byte = static_cast<unsigned char>(text[next]);
+      millis |= int64_t{byte & 0x7F} << shift;
+      if (byte < 0x80) break;
+    }
+    times.push_back(millis - absl::ToUnixMillis(testing::kStart));
+  }
+  return times;
 }
 
 // If it is slow, its clock goes on for a minute after each batch that is read.
@@ -92,7 +115,8 @@ class ExportShardTest : public ::testing::Test {
   void Start() {
     shard_ = std::make_unique<ExportShard>(
         ExportShard::Options{.target = {.url = server_.url()},
-                             .interval = kInterval},
+                             .interval = kInterval,
+                             .samples_of_turn = samples_of_turn_},
         &troubled_, &clock_);
   }
   // Adds a tick, whose batch is received now.
@@ -107,6 +131,7 @@ class ExportShardTest : public ::testing::Test {
   DiskAgent agent_{&store_};
   const uint32_t disk_ = agent_.Disk("C:");
   HttpServer server_;
+  uint64_t samples_of_turn_ = 1'000'000;
   std::unique_ptr<ExportShard> shard_;
 };
 
@@ -218,6 +243,46 @@ TEST_F(ExportShardTest, MachinesTakeTurns) {
   EXPECT_EQ(shard_->counts().samples, 2 + 2 + 2);
   EXPECT_EQ(shard_->counts().lag, absl::ZeroDuration());
   EXPECT_EQ(shard_->counts().failures, 0);
+}
+
+TEST_F(ExportShardTest, MachinesWithManySamplesTakeTurns) {
+  DiskAgent other(&store_, "web-2");
+  other.Ticks(1, 1, {{other.Disk("C:"), 5}});
+  EXPECT_OK(other.Send(clock_.Now()));
+  for (const int tick : {1, 2, 3, 4}) AddTick(tick);
+  samples_of_turn_ = 3;
+  Start();
+  clock_.AwaitWaiting(kInterval);
+  // A turn ends with the batch that reaches the bound: 1 + 2 samples of web-1,
+  // which are those of two ticks.
+  const auto requests = server_.requests();
+  ASSERT_EQ(requests.size(), 2);
+  const std::string first = Uncompress(requests[0].body);
+  EXPECT_TRUE(absl::StrContains(first, "web-1"));
+  EXPECT_TRUE(absl::StrContains(first, "web-2"));
+  EXPECT_FALSE(absl::StrContains(Uncompress(requests[1].body), "web-2"));
+  EXPECT_EQ(shard_->counts().samples, 3 + 1 + 4);
+  EXPECT_EQ(shard_->counts().failures, 0);
+}
+
+TEST_F(ExportShardTest, MarkersAreJustAfterTheLastTickOfTheirQuery) {
+  AddTick(3);
+  const uint32_t memory = agent_.Counterset(testing::MemoryRegistration());
+  const uint32_t query =
+      agent_.Query(agent_.machine_id, memory, absl::Seconds(10),
+                   {{testing::kAvailableBytes}});
+  agent_.AddTick(query, testing::ClocksAt(1.5),
+                 {{agent_.Instance(agent_.machine_id, memory), {7}}});
+  ASSERT_OK(agent_.Send(clock_.Now()));
+  Start();
+  clock_.AwaitWaiting(kInterval);
+  clock_.Advance(absl::Minutes(6));
+  clock_.AwaitWaiting(kInterval);
+  const auto requests = server_.requests();
+  ASSERT_EQ(requests.size(), 2);
+  // Two counters of the disk, and one of the memory.
+  EXPECT_THAT(EndTimes(requests[1].body),
+              ::testing::UnorderedElementsAre(3001, 3001, 1501));
 }
 
 TEST_F(ExportShardTest, SamplesAreNotSentAgainIfOnlyTheirProgressIsNotStored) {
