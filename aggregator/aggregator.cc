@@ -193,25 +193,33 @@ class RunningAggregator : public Aggregator {
 
   absl::Status ServePage(std::shared_ptr<TlsIdentity> own,
                          std::shared_ptr<ClientCertificates> clients) {
-    ASSIGN_OR_RETURN(page_,
-                     web::WebPage::Start(
-                         {.listen = config_.web.listen,
-                          .address_file = config_.web.address_file,
-                          .public_url = config_.web.public_url,
-                          .own = std::move(own),
-                          .authority = identity_,
-                          .clients = std::move(clients),
-                          .clock = &clock_},
-                         FleetLists(store_.get(), fleet_.get(), ingest_.get(),
-                                    expected_.get(), &list_slots_),
-                         QueryAnswers({.store = store_.get(),
-                                       .fleet = fleet_.get(),
-                                       .now_of =
-                                           [this](const std::string& machine) {
-                                             return NowOf(machine);
-                                           },
-                                       .slots = &query_slots_}),
-                         subscriptions_.get()));
+    ASSIGN_OR_RETURN(
+        page_,
+        web::WebPage::Start(
+            {.listen = config_.web.listen,
+             .address_file = config_.web.address_file,
+             .public_url = config_.web.public_url,
+             .own = std::move(own),
+             .authority = identity_,
+             .clients = std::move(clients),
+             .clock = &clock_},
+            FleetLists(store_.get(), fleet_.get(), ingest_.get(),
+                       expected_.get(), &list_slots_),
+            QueryAnswers({.store = store_.get(),
+                          .fleet = fleet_.get(),
+                          .now_of =
+                              [this](const std::string& machine) {
+                                return NowOf(machine);
+                              },
+                          .slots = &query_slots_}),
+            subscriptions_.get(),
+            {.store = store_.get(),
+             .now_of =
+                 [this](const std::string& machine) { return NowOf(machine); },
+             .slots = &query_slots_,
+             .paths = config_.exporting.has_value()
+                          ? config_.exporting->paths
+                          : std::vector<std::string>()}));
     return absl::OkStatus();
   }
 

@@ -36,6 +36,20 @@ void AppendBytes(char tag, absl::string_view bytes, std::string* out) {
   out->append(bytes.data(), bytes.size());
 }
 
+// Takes the bytes that AppendBytes has appended, without their tag and size.
+absl::string_view TakeBytes(absl::string_view* from) {
+  size_t size = 0;
+  size_t at = 1;
+  for (int shift = 0;; shift += 7) {
+    const auto byte = static_cast<unsigned char>((*from)[at++]);
+    size |= size_t{byte & 0x7Fu} << shift;
+    if (byte < 0x80) break;
+  }
+  const absl::string_view bytes = from->substr(at, size);
+  from->remove_prefix(at + size);
+  return bytes;
+}
+
 // Negative times take ten bytes, as protobuf's int64 does.
 uint64_t Timestamp(const ExportSample& sample) {
   return static_cast<uint64_t>(sample.unix_millis);
@@ -73,6 +87,17 @@ std::string EncodeLabels(const Labels& labels) {
     AppendBytes(kLabel, label, &encoded);
   }
   return encoded;
+}
+
+void ForEachLabel(
+    absl::string_view encoded,
+    absl::FunctionRef<void(absl::string_view name, absl::string_view value)>
+        use) {
+  while (!encoded.empty()) {
+    absl::string_view label = TakeBytes(&encoded);
+    const absl::string_view name = TakeBytes(&label);
+    use(name, TakeBytes(&label));
+  }
 }
 
 void WriteRequestBuilder::Add(absl::string_view encoded_labels,

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "aggregator/samples/labels.h"
@@ -28,6 +29,12 @@ double StaleMarker();
 // without a value counts as absent and is left out. Names must differ from the
 // empty text; __name__ must be among them.
 std::string EncodeLabels(const Labels& labels);
+
+// Calls `use` with each label of a result of EncodeLabels, in order.
+void ForEachLabel(
+    absl::string_view encoded,
+    absl::FunctionRef<void(absl::string_view name, absl::string_view value)>
+        use);
 
 // Builds one request after the other, in memory that it keeps.
 // Thread-compatible.

@@ -384,6 +384,14 @@ std::optional<absl::Time> Directory::NewestTick(const std::string& machine,
   return newest;
 }
 
+std::vector<std::shared_ptr<const QueryTicks>> Directory::QueriesOf(
+    const std::string& machine) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const Machine* found = Find(machine);
+  if (found == nullptr) return {};
+  return {found->ticks.begin(), found->ticks.end()};
+}
+
 absl::Duration Directory::LongestInterval(const std::string& machine,
                                           const Schema& schema,
                                           absl::Time from) const {

@@ -84,6 +84,7 @@ class QueryTicks {
   bool IsOf(const CollectedQuery& query) const;
   bool Has(const Schema& schema) const;
   bool Has(const Schema& schema, uint32_t counter_id) const;
+  const std::shared_ptr<const Schema>& schema() const { return schema_; }
   absl::Duration interval() const { return interval_; }
 
  private:
@@ -157,6 +158,9 @@ class Directory {
   std::optional<absl::Time> NewestTick(const std::string& machine,
                                        const Schema& schema,
                                        uint32_t counter_id) const;
+  // Returns the known queries of a machine, also those that have ended.
+  std::vector<std::shared_ptr<const QueryTicks>> QueriesOf(
+      const std::string& machine) const;
   // Returns the longest interval of the known queries of a counterset that have
   // ticks which may begin a piece after `from`.
   absl::Duration LongestInterval(const std::string& machine,

@@ -23,6 +23,7 @@ constexpr absl::Duration kTimeAtOnce = absl::Milliseconds(100);
 struct Call {
   HttpRequest request;
   Caller caller;
+  std::string subject;  // of the caller's certificate
   std::shared_ptr<Reply> reply;
 };
 
@@ -124,6 +125,7 @@ struct Parts {
   const FleetLists& lists;
   const QueryAnswers& queries;
   LiveStreams& streams;
+  Metrics& metrics;
 };
 
 void Subscribe(LiveStreams& streams, const Call& call) {
@@ -162,6 +164,11 @@ const absl::flat_hash_map<absl::string_view, Method>& Methods() {
            [](const Parts& parts, const Call& call) {
              Subscribe(parts.streams, call);
            }},
+          {kScrapeMethod,
+           [](const Parts& parts, const Call& call) {
+             parts.metrics.Answer(call.request, call.caller, call.subject,
+                                  call.reply.get());
+           }},
           {"query", [](const Parts& parts, const Call& call) {
              AnswerQuery(parts.queries, call);
            }}};
@@ -171,7 +178,7 @@ const absl::flat_hash_map<absl::string_view, Method>& Methods() {
 }  // namespace
 
 bool Api::Has(absl::string_view method) const {
-  return Methods().contains(method);
+  return method != kScrapeMethod && Methods().contains(method);
 }
 
 void Api::Answer(HttpRequest request, absl::string_view method,
@@ -180,11 +187,15 @@ void Api::Answer(HttpRequest request, absl::string_view method,
       Call{.request = std::move(request),
            .caller = {.key = identity.key,
                       .is_cancelled = [reply] { return reply->is_closed(); }},
+           .subject = identity.subject,
            .reply = reply});
   const bool is_posted =
       work_.Post(identity.key, [this, call, method = Methods().at(method)] {
         if (call->reply->is_closed()) return;
-        method({.lists = lists_, .queries = queries_, .streams = streams_},
+        method({.lists = lists_,
+                .queries = queries_,
+                .streams = streams_,
+                .metrics = metrics_},
                *call);
       });
   if (!is_posted) {

@@ -1,4 +1,5 @@
-// The interface of the page: lists, queries and explanations as JSON.
+// The interface of the page: lists, queries and explanations as JSON, and
+// scrapes.
 
 #ifndef FLEETPERF_AGGREGATOR_WEB_API_H_
 #define FLEETPERF_AGGREGATOR_WEB_API_H_
@@ -11,6 +12,7 @@
 #include "aggregator/services/query_answers.h"
 #include "aggregator/services/subscriptions.h"
 #include "aggregator/web/live_streams.h"
+#include "aggregator/web/metrics.h"
 #include "aggregator/web/router.h"
 #include "aggregator/web/work_queue.h"
 
@@ -18,14 +20,17 @@ namespace fleetperf::aggregator::web {
 
 // Requests and answers are the messages of the gRPC services as proto3 JSON,
 // except that queries answer with a line of JSON for each part (points_json.h),
-// and subscriptions with lines as in live_stream.h.
+// and subscriptions with lines as in live_stream.h. metrics.h has the scrapes.
 // Thread-safe.
 class Api : public ApiHandler {
  public:
   // `subscriptions` must outlive the object, and the hub's threads.
   Api(const FleetLists& lists, const QueryAnswers& queries,
-      Subscriptions* subscriptions)
-      : lists_(lists), queries_(queries), streams_(subscriptions) {}
+      Subscriptions* subscriptions, const MetricsParts& metrics)
+      : lists_(lists),
+        queries_(queries),
+        streams_(subscriptions),
+        metrics_(metrics) {}
 
   bool Has(absl::string_view method) const override;
   void Answer(HttpRequest request, absl::string_view method,
@@ -35,6 +40,7 @@ class Api : public ApiHandler {
   const FleetLists lists_;
   const QueryAnswers queries_;
   LiveStreams streams_;
+  Metrics metrics_;
   WorkQueue work_{{}};  // last: its threads use the other members
 };
 

@@ -9,9 +9,11 @@
 #include <limits>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 
 namespace fleetperf::aggregator::web {
 namespace {
@@ -46,7 +48,41 @@ absl::string_view ValueIn(const Parts& parts, absl::string_view name) {
   return "";
 }
 
+absl::StatusOr<std::string> DecodePart(absl::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded.push_back(text[i] == '+' ? ' ' : text[i]);
+      continue;
+    }
+    const absl::string_view digits = text.substr(i + 1, 2);
+    if (digits.size() < 2 ||
+        !absl::ascii_isxdigit(static_cast<unsigned char>(digits[0])) ||
+        !absl::ascii_isxdigit(static_cast<unsigned char>(digits[1]))) {
+      return absl::InvalidArgumentError(
+          "a percent sign in the query begins no byte such as %5C");
+    }
+    decoded.append(absl::HexStringToBytes(digits));
+    i += 2;
+  }
+  return decoded;
+}
+
 }  // namespace
+
+absl::StatusOr<std::vector<std::pair<std::string, std::string>>> DecodeQuery(
+    absl::string_view query) {
+  std::vector<std::pair<std::string, std::string>> parameters;
+  for (const absl::string_view part :
+       absl::StrSplit(query, '&', absl::SkipEmpty())) {
+    const std::pair<absl::string_view, absl::string_view> sides =
+        absl::StrSplit(part, absl::MaxSplits('=', 1));
+    ASSIGN_OR_RETURN(std::string name, DecodePart(sides.first));
+    ASSIGN_OR_RETURN(std::string value, DecodePart(sides.second));
+    parameters.emplace_back(std::move(name), std::move(value));
+  }
+  return parameters;
+}
 
 absl::string_view HttpRequest::Header(absl::string_view name) const {
   for (const auto& [own, value] : headers) {

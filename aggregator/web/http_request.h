@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace fleetperf::aggregator::web {
@@ -39,6 +40,12 @@ struct HttpRequest {
   // Returns the value of a cookie, as sent; "" if there is none.
   absl::string_view Cookie(absl::string_view name) const;
 };
+
+// Returns the parameters of a query, in order, with names and values decoded:
+// "+" is a space, and %41 an A. Returns InvalidArgument if a percent sign
+// begins no byte.
+absl::StatusOr<std::vector<std::pair<std::string, std::string>>> DecodeQuery(
+    absl::string_view query);
 
 // Reads the requests of a connection. Thread-compatible.
 class RequestReader {

@@ -17,6 +17,7 @@ namespace {
 
 constexpr absl::string_view kApi = "/api/v1/";
 constexpr absl::string_view kStream = "/api/v1/subscribe";
+constexpr absl::string_view kMetrics = "/metrics";
 constexpr absl::string_view kHealth = "/healthz";
 constexpr absl::string_view kLogin = "/login";
 
@@ -42,6 +43,8 @@ bool IsApi(const HttpRequest& request) {
   return absl::StartsWith(request.path, kApi);
 }
 
+bool IsMetrics(const HttpRequest& request) { return request.path == kMetrics; }
+
 bool IsRead(const HttpRequest& request) {
   return request.method == "GET" || request.method == "HEAD";
 }
@@ -64,10 +67,12 @@ std::string CookieName(const HttpRequest& request) {
   return absl::StrCat("__Host-fleetperf_", port, "_session");
 }
 
-// Browsers say where a request comes from. Programs do not.
+// Browsers say where a request comes from. Programs do not. "none": the user
+// typed the address.
 bool IsFromElsewhere(const HttpRequest& request) {
   const absl::string_view site = request.Header("sec-fetch-site");
-  return !site.empty() && site != "same-origin";
+  return !site.empty() && site != "same-origin" &&
+         (site != "none" || IsApi(request));
 }
 
 bool IsJson(const HttpRequest& request) {
@@ -115,8 +120,11 @@ bool Router::IsStream(const HttpRequest& request) {
 std::optional<Identity> Router::Admit(
     const HttpRequest& request, const std::optional<Identity>& certificate,
     Reply* reply) const {
-  if (IsRead(request) ? IsApi(request) || request.content_length > 0
-                      : request.method != "POST" || !IsApi(request)) {
+  const bool is_head_of_metrics =
+      IsMetrics(request) && request.method == "HEAD";
+  if (IsRead(request)
+          ? IsApi(request) || request.content_length > 0 || is_head_of_metrics
+          : request.method != "POST" || !IsApi(request)) {
     EndWith(405,
             absl::InvalidArgumentError(
                 "the page is read with GET, and /api/v1/ called with POST"),
@@ -137,12 +145,14 @@ std::optional<Identity> Router::Admit(
     }
     return std::nullopt;
   }
-  if (!IsApi(request)) return identity;
+  if (!IsApi(request) && !IsMetrics(request)) return identity;
   if (IsFromElsewhere(request)) {
     EndWith(403,
             absl::PermissionDeniedError(
                 "only the page itself may call the interface from a browser"),
             reply);
+  } else if (IsMetrics(request)) {
+    return identity;
   } else if (!api_.Has(absl::StripPrefix(request.path, kApi))) {
     EndWith(404,
             absl::NotFoundError(
@@ -171,6 +181,8 @@ void Router::Answer(HttpRequest request,
   } else if (IsApi(request)) {
     const std::string method(absl::StripPrefix(request.path, kApi));
     api_.Answer(std::move(request), method, *identity, reply);
+  } else if (IsMetrics(request)) {
+    api_.Answer(std::move(request), kScrapeMethod, *identity, reply);
   } else {
     SendAsset(request, reply.get());
   }

@@ -16,13 +16,17 @@
 
 namespace fleetperf::aggregator::web {
 
+// The method of GET /metrics, which ApiHandler::Has does not know.
+inline constexpr absl::string_view kScrapeMethod = "metrics";
+
 // Answers the requests of the interface for programs. Thread-safe.
 class ApiHandler {
  public:
   virtual ~ApiHandler() = default;
   // Whether there is such a method: "query".
   virtual bool Has(absl::string_view method) const = 0;
-  // Answers a request with a body in JSON, on any thread. Does not wait.
+  // Answers a request, whose body is JSON except of kScrapeMethod, on any
+  // thread. Does not wait.
   virtual void Answer(HttpRequest request, absl::string_view method,
                       const Identity& identity,
                       std::shared_ptr<Reply> reply) = 0;
@@ -33,6 +37,7 @@ class ApiHandler {
 //   GET /login?token=T    begins a session, and opens the page
 //   GET /, /assets/...    the page, for readers and operators
 //   POST /api/v1/METHOD   for readers and operators
+//   GET /metrics          the newest values for scrapers, for the same
 // Thread-compatible.
 class Router {
  public:

@@ -44,10 +44,11 @@ std::string UrlOf(const std::string& address,
 class RunningWebPage : public WebPage {
  public:
   RunningWebPage(const Options& options, const FleetLists& lists,
-                 const QueryAnswers& queries, Subscriptions* subscriptions)
+                 const QueryAnswers& queries, Subscriptions* subscriptions,
+                 const MetricsParts& metrics)
       : options_(options),
         logins_(options.clients.get(), options.clock),
-        api_(lists, queries, subscriptions) {}
+        api_(lists, queries, subscriptions, metrics) {}
 
   absl::Status Serve() {
     ASSIGN_OR_RETURN(auto tls,
@@ -92,9 +93,10 @@ static_assert(WebPage::kLoginLinkLife == Logins::kTokenLife);
 
 absl::StatusOr<std::unique_ptr<WebPage>> WebPage::Start(
     const Options& options, const FleetLists& lists,
-    const QueryAnswers& queries, Subscriptions* subscriptions) {
-  auto page =
-      std::make_unique<RunningWebPage>(options, lists, queries, subscriptions);
+    const QueryAnswers& queries, Subscriptions* subscriptions,
+    const MetricsParts& metrics) {
+  auto page = std::make_unique<RunningWebPage>(options, lists, queries,
+                                               subscriptions, metrics);
   RETURN_IF_ERROR(page->Serve());
   return page;
 }

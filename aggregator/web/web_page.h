@@ -12,6 +12,7 @@
 #include "aggregator/services/fleet_lists.h"
 #include "aggregator/services/query_answers.h"
 #include "aggregator/services/subscriptions.h"
+#include "aggregator/web/metrics.h"
 #include "base/certificates.h"
 #include "base/clock.h"
 #include "base/tls_identity.h"
@@ -34,12 +35,13 @@ class WebPage {
     const Clock* clock = nullptr;  // must outlive the page
   };
 
-  // The objects that `lists` and `queries` refer to must outlive the page, and
-  // `subscriptions` also the hub's threads. Returns Unavailable if the address
-  // cannot be bound.
+  // The objects that `lists`, `queries` and `metrics` refer to must outlive the
+  // page, and `subscriptions` also the hub's threads. Returns Unavailable if
+  // the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<WebPage>> Start(
       const Options& options, const FleetLists& lists,
-      const QueryAnswers& queries, Subscriptions* subscriptions);
+      const QueryAnswers& queries, Subscriptions* subscriptions,
+      const MetricsParts& metrics);
   virtual ~WebPage() = default;
 
   // "host:port", with the port that was chosen.

@@ -1,7 +1,8 @@
 // Tests that an engine gets every value by remote write, whatever ends and
-// starts again meanwhile. Skipped without the engines, which
-// deploy/install-deps test unpacks.
+// starts again meanwhile, and the newest values by scrapes. Skipped without the
+// engines, which deploy/install-deps test unpacks.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,12 +17,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "base/files.h"
 #include "perflib/clocks.h"
 #include "tests/bench/http_client.h"
 #include "tests/bench/peer_executable.h"
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/fake_agent.h"
+#include "tests/e2e/https_client.h"
 #include "tests/e2e/process.h"
 #include "tests/support/batch_writer.h"
 #include "tests/support/countersets.h"
@@ -30,6 +34,9 @@
 
 namespace fleetperf::testing {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // Values by series, which is the metric and the instance, and by time in
 // milliseconds since 1970.
@@ -47,13 +54,15 @@ class Engine {
     return absl::StrCat("http://127.0.0.1:", port_, "/api/v1/write");
   }
 
-  void Start() {
+  // `more` is added to the configuration of Prometheus.
+  void Start(const std::string& more = "") {
     const bool is_prometheus = package_ == "prometheus";
     std::vector<std::string> command = {executable_};
     if (is_prometheus) {
       // Samples that are sent again after a crash would be out of order.
-      Deployment::Write(directory_.File("prometheus.yml"),
-                        "storage: {tsdb: {out_of_order_time_window: 1d}}\n");
+      Deployment::Write(
+          directory_.File("prometheus.yml"),
+          "storage: {tsdb: {out_of_order_time_window: 1d}}\n" + more);
       command.insert(command.end(),
                      {"--config.file=" + directory_.File("prometheus.yml"),
                       "--storage.tsdb.path=" + directory_.File("data"),
@@ -276,6 +285,61 @@ void TestExportTo(const std::string& package) {
       ASSERT_DOUBLE_EQ(engines.at(time), value) << series << " at " << time;
     }
   }
+}
+
+TEST(Export, PrometheusScrapesTheNewestValues) {
+  const auto prometheus = bench::PeerExecutable("prometheus");
+  if (!prometheus.ok()) GTEST_SKIP() << prometheus.status().message();
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator(
+      "web: {listen: '127.0.0.1:0', address_file: page}\n");
+  // Ticks of the last 40 seconds; D: has ended.
+  DiskSource source(absl::FromUnixSeconds(absl::ToUnixSeconds(absl::Now())) -
+                    absl::Seconds(40));
+  Deliver(deployment, deployment.Issue("agent", {"box"}), 4, &source);
+  const std::string page(
+      absl::StripSuffix(*ReadFile(deployment.File("page")), "\n"));
+  const TlsFiles tls = deployment.Issue("reader", {"prometheus"});
+  Engine engine("prometheus", *prometheus);
+  engine.Start(absl::StrCat(
+      "scrape_configs:\n"
+      "  - job_name: fleetperf\n"
+      "    scheme: https\n"
+      "    scrape_interval: 1s\n"
+      "    honor_labels: true\n"
+      "    params: {path: ['\\Disk(*)\\*']}\n"
+      "    tls_config: {ca_file: ",
+      tls.authority, ", cert_file: ", tls.certificate, ", key_file: ", tls.key,
+      "}\n    static_configs: [{targets: ['", page, "']}]\n"));
+  WaitForNewest(engine, source);
+  const int64_t newest = absl::ToUnixMillis(source.newest());
+  Values expected;
+  for (const auto& [series, values] :
+       StoredValues(deployment, source.TimeOfTick(0), source.newest())) {
+    if (values.contains(newest)) expected[series][newest] = values.at(newest);
+  }
+  EXPECT_EQ(expected.size(), 4);
+  EXPECT_EQ(engine.GetValues(source.newest() + absl::Hours(1)), expected);
+
+  // The text format.
+  int port = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(absl::StripPrefix(page, "127.0.0.1:"), &port));
+  const std::string answer = HttpsClient(port, tls).Ask("GET", "/metrics");
+  const size_t body = answer.find("\r\n\r\n") + 4;
+  EXPECT_THAT(answer.substr(body),
+              HasSubstr("fleetperf_disk_queue_length{instance=\"C:\","));
+  Deployment::Write(deployment.File("metrics"), answer.substr(body));
+  const Result checked = RunCommand(
+      {"sh", "-c",
+       absl::StrCat("'", absl::StripSuffix(*prometheus, "prometheus"),
+                    "promtool' check metrics <'", deployment.File("metrics"),
+                    "'")});
+  // 3: it is valid, but has no help texts, and units as people expect them.
+  EXPECT_EQ(checked.status, 3) << checked.error;
+
+  const TlsFiles agent = deployment.Issue("agent", {"other"});
+  EXPECT_THAT(HttpsClient(port, agent).Ask("GET", "/metrics"),
+              StartsWith("HTTP/1.1 401"));
 }
 
 TEST(Export, VictoriaMetricsHasEachValue) { TestExportTo("victoria-metrics"); }

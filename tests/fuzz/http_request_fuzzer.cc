@@ -28,6 +28,13 @@ void TakeComplete(RequestReader* reader, std::string* seen) {
     }
     *seen += std::string(request.Cookie("fleetperf_session")) + "\n" +
              std::string(request.Parameter("token")) + "\n" + request.body;
+    const auto parameters =
+        fleetperf::aggregator::web::DecodeQuery(request.query);
+    if (parameters.ok()) {
+      for (const auto& [name, value] : *parameters) {
+        FUZZ_CHECK(name.size() + value.size() <= request.query.size());
+      }
+    }
     fleetperf::aggregator::web::AppendJsonString(request.body, seen);
   }
   if (reader->state() == RequestReader::State::kFailed) {

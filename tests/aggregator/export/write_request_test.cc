@@ -153,5 +153,20 @@ TEST(StaleMarker, IsTheNaNOfTheSpecification) {
   EXPECT_TRUE(std::isnan(StaleMarker()));
 }
 
+TEST(EncodedLabels, AreReadInOrder) {
+  const Labels labels = {{"Zone", "n"},
+                         {"__name__", std::string(200, 'x')},
+                         {std::string(130, 'y'), std::string(70'000, 'z')}};
+  Labels read;
+  std::string last;
+  ForEachLabel(EncodeLabels(labels),
+               [&](absl::string_view name, absl::string_view value) {
+                 EXPECT_LT(last, name);
+                 last = std::string(name);
+                 read[last] = std::string(value);
+               });
+  EXPECT_EQ(read, labels);
+}
+
 }  // namespace
 }  // namespace fleetperf::aggregator

@@ -8,6 +8,10 @@
 namespace fleetperf::aggregator::web {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::IsOkAndHolds;
+using ::testing::Pair;
 using State = RequestReader::State;
 
 constexpr char kGet[] = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
@@ -98,6 +102,17 @@ TEST(RequestReader, BoundsHeadAndBody) {
   std::string headers = "A: b";
   for (int i = 0; i < 100; ++i) headers += "\r\nA: b";
   EXPECT_EQ(FailureOfHeader(headers), 431);
+}
+
+TEST(DecodeQuery, DecodesNamesAndValues) {
+  EXPECT_THAT(DecodeQuery("path=%5CMemory%5c*&p%61th=a+b%3D=c&&x&=y"),
+              IsOkAndHolds(ElementsAre(Pair("path", "\\Memory\\*"),
+                                       Pair("path", "a b==c"), Pair("x", ""),
+                                       Pair("", "y"))));
+  EXPECT_THAT(DecodeQuery(""), IsOkAndHolds(IsEmpty()));
+  for (const absl::string_view bad : {"%", "a=%4", "a=%4g", "a=%-1", "%=1"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(DecodeQuery(bad).status())) << bad;
+  }
 }
 
 }  // namespace

@@ -207,6 +207,24 @@ TEST_F(RouterTest, RefusesRequestsOfOtherPages) {
   EXPECT_THAT(Answer("GET /api/v1/query", cookie), StartsWith("HTTP/1.1 405"));
 }
 
+TEST_F(RouterTest, ReadersAndOperatorsMayScrape) {
+  EXPECT_THAT(Answer("GET /metrics"), StartsWith("HTTP/1.1 401"));
+  const auto scrape = [&](const std::string& method,
+                          const std::string& headers) {
+    return Answer(method + " /metrics?path=x", headers, "",
+                  IdentityOf(Certificate(Role::kReader)));
+  };
+  EXPECT_THAT(scrape("GET", ""), HasSubstr("alice asked"));
+  EXPECT_THAT(Answer("GET /metrics", LogIn()), HasSubstr("alice asked"));
+  EXPECT_THAT(scrape("HEAD", ""), StartsWith("HTTP/1.1 405"));
+  EXPECT_THAT(scrape("POST", ""), StartsWith("HTTP/1.1 405"));
+  // Another page could only make work.
+  EXPECT_THAT(scrape("GET", "Sec-Fetch-Site: cross-site\r\n"),
+              StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(scrape("GET", "Sec-Fetch-Site: none\r\n"),
+              StartsWith("HTTP/1.1 200"));
+}
+
 TEST_F(RouterTest, KnowsMethodsAndPaths) {
   const std::string cookie = LogIn();
   EXPECT_THAT(Post("/", cookie + kJsonBody), StartsWith("HTTP/1.1 405"));
