@@ -1,5 +1,6 @@
 // Measures the CPU time of exporting a sample, without the engine: of new
-// batches, which are in memory, and of a backlog, which is in chunks.
+// batches, which are in memory, and of a backlog, which is in chunks; and that
+// of a scrape.
 //
 //   export_bench [MACHINES [SECONDS [TICKS_PER_BATCH]]]
 
@@ -13,6 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/export/exported_schema.h"
+#include "aggregator/export/exposition.h"
+#include "aggregator/export/scrape.h"
 #include "aggregator/export/series_encoder.h"
 #include "aggregator/export/write_request.h"
 #include "aggregator/store/store.h"
@@ -111,6 +114,7 @@ class Bench {
     Export(Steps::kCompress, /*keep=*/true);
     Ingest();
     Report("a new batch");
+    ReportScrape();
     Export(Steps::kCompress, /*keep=*/true);
     while (second_ < seconds_) Ingest();
     for (bool more = true; more;) {
@@ -202,6 +206,30 @@ class Bench {
       before = least;
     }
     std::printf("  %-10s %8.1f ns a value\n", "all", before / all.samples);
+  }
+
+  void ReportScrape() {
+    const aggregator::ScrapeRequest request{
+        .format = aggregator::ExpositionFormat::kOpenMetrics,
+        .now_of = [this](const std::string&) {
+          return kStart + absl::Seconds(second_);
+        }};
+    const auto series = static_cast<double>(agents_.size()) * kSeries;
+    double bytes = 0;
+    double least = 1e300;
+    for (int i = 0; i < 3; ++i) {
+      const double start = CpuNanos();
+      auto text = aggregator::Scrape(request, store_.get());
+      Check(text.status());
+      bytes = 0;
+      Check(text->Write([&](const std::string& part) {
+        bytes += static_cast<double>(part.size());
+        return absl::OkStatus();
+      }));
+      least = std::min(least, CpuNanos() - start);
+    }
+    std::printf("a scrape: %.0f series, %.1f bytes and %.1f ns each\n", series,
+                bytes / series, least / series);
   }
 
   const int seconds_;
