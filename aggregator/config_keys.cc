@@ -106,7 +106,8 @@ constexpr ConfigKey kKeys[] = {
      kRestart, "`4096`, and at most a quarter of `connections.max`"},
     {"subscriptions.max_live_machines",
      "maximum number of watched machines whose agents send each tick at once; "
-     "values of other watched machines arrive at an interval of 10 s"},
+     "values of other watched machines arrive at an interval of 10 s; "
+     "subscriptions with an interval of 10 s or more do not count"},
     {"subscriptions.max_subscribers",
      "maximum number of subscribers at a time; one certificate may have a "
      "quarter of them"},

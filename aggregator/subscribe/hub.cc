@@ -25,6 +25,11 @@ void ForSome(absl::Span<const std::string> names,
   }
 }
 
+// Whether a subscription needs values sooner than agents send batches.
+bool NeedsLive(const Subscription& subscription) {
+  return subscription.request().form.interval < Hub::kWidenedInterval;
+}
+
 class Call : public HubTask {
  public:
   explicit Call(std::function<void()> call) : call_(std::move(call)) {}
@@ -110,6 +115,7 @@ absl::Status Hub::Add(const std::shared_ptr<Subscription>& subscription,
 std::unique_ptr<Hub::Entry> Hub::MakeEntry(
     const std::shared_ptr<Subscription>& subscription) {
   auto entry = std::make_unique<Entry>(Entry{.subscription = subscription});
+  subscription->outbox()->SetLiveMachines(entry->machines);
   entry->joining = std::shared_ptr<void>(
       nullptr, [outbox = subscription->outbox()](void*) { outbox->Begin(); });
   if (subscription->request().start.has_value()) {
@@ -170,8 +176,6 @@ void Hub::AttachSome(Subscription* subscription,
 Hub::Machine* Hub::EnterMachine(const std::string& name, const Labels& labels) {
   Machine& machine = machines_[name];
   machine.machine = std::make_shared<LiveMachine>(name, &context_);
-  machine.is_live = live_machines_ < limits_.max_live_machines;
-  live_machines_ += machine.is_live;
   for (const auto& [subscription, entry] : subscriptions_) {
     if (subscription->IsWatching(name, labels)) {
       Attach(name, &machine, entry.get());
@@ -183,9 +187,23 @@ Hub::Machine* Hub::EnterMachine(const std::string& name, const Labels& labels) {
   return nullptr;
 }
 
+void Hub::AddWatcher(Subscription* subscription, Machine* machine) {
+  machine->watchers.insert(subscription);
+  if (!NeedsLive(*subscription) || ++machine->live_watchers > 1) return;
+  machine->is_live = live_machines_ < limits_.max_live_machines;
+  live_machines_ += machine->is_live;
+}
+
+void Hub::RemoveWatcher(Subscription* subscription, Machine* machine) {
+  machine->watchers.erase(subscription);
+  if (!NeedsLive(*subscription) || --machine->live_watchers > 0) return;
+  live_machines_ -= std::exchange(machine->is_live, false);
+}
+
 void Hub::Attach(const std::string& name, Machine* machine, Entry* entry) {
   Subscription& subscription = *entry->subscription;
-  if (!machine->watchers.insert(&subscription).second) return;
+  if (machine->watchers.contains(&subscription)) return;
+  AddWatcher(&subscription, machine);
   std::shared_ptr<HistoryClaim>& claim = entry->watched[name];
   if (entry->history != nullptr && !entry->had_history.contains(name)) {
     claim = std::make_shared<HistoryClaim>();
@@ -193,12 +211,14 @@ void Hub::Attach(const std::string& name, Machine* machine, Entry* entry) {
   absl::Duration interval = subscription.request().form.interval;
   if (machine->is_live) {
     entry->machines.set_live(entry->machines.live() + 1);
-  } else {
-    interval = std::max(interval, kWidenedInterval);
+  } else if (NeedsLive(subscription)) {
+    interval = kWidenedInterval;
     entry->machines.set_widened(entry->machines.widened() + 1);
     *entry->machines.mutable_widened_interval() = fleetperf::ToProto(interval);
   }
-  subscription.outbox()->SetLiveMachines(entry->machines);
+  if (NeedsLive(subscription)) {
+    subscription.outbox()->SetLiveMachines(entry->machines);
+  }
   machine->machine->Attach(
       {.subscription = entry->subscription,
        .history = claim != nullptr ? entry->history : nullptr,
@@ -208,20 +228,22 @@ void Hub::Attach(const std::string& name, Machine* machine, Entry* entry) {
 }
 
 void Hub::Detach(const std::string& name, Machine* machine, Entry* entry) {
-  machine->watchers.erase(entry->subscription.get());
+  const bool was_live = machine->is_live;
+  RemoveWatcher(entry->subscription.get(), machine);
   const auto watched = entry->watched.extract(name);
   if (watched.mapped() != nullptr && watched.mapped()->End()) {
     entry->had_history.insert(name);
   }
+  machine->machine->Detach(entry->subscription);
+  if (!NeedsLive(*entry->subscription)) return;
   v1::LiveMachines& machines = entry->machines;
-  if (machine->is_live) {
+  if (was_live) {
     machines.set_live(machines.live() - 1);
   } else {
     machines.set_widened(machines.widened() - 1);
     if (machines.widened() == 0) machines.clear_widened_interval();
   }
   entry->subscription->outbox()->SetLiveMachines(machines);
-  machine->machine->Detach(entry->subscription);
 }
 
 void Hub::SelectAgain(std::vector<std::string> machines) {
@@ -314,7 +336,7 @@ void Hub::DetachSome(const std::shared_ptr<Subscription>& subscription,
   absl::MutexLock lock(&mutex_);
   for (const std::string& name : names) {
     Machine& machine = machines_.at(name);
-    machine.watchers.erase(subscription.get());
+    RemoveWatcher(subscription.get(), &machine);
     machine.machine->Detach(subscription);
     RemoveIfUnwatched(name);
   }
@@ -322,9 +344,7 @@ void Hub::DetachSome(const std::shared_ptr<Subscription>& subscription,
 
 void Hub::RemoveIfUnwatched(const std::string& name) {
   const auto known = machines_.find(name);
-  if (!known->second.watchers.empty()) return;
-  live_machines_ -= known->second.is_live;
-  machines_.erase(known);
+  if (known->second.watchers.empty()) machines_.erase(known);
 }
 
 void Hub::NotifyLiveListener() {

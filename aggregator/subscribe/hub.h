@@ -51,7 +51,8 @@ struct HubLimits {
 // Thread-safe.
 class Hub : public BatchObserver {
  public:
-  // The interval of watched machines that are not live.
+  // The interval of watched machines that are not live. Subscriptions with this
+  // interval or a longer one make no machine live.
   static constexpr absl::Duration kWidenedInterval = absl::Seconds(10);
 
   // Starts `threads` threads for each kind of work (see HubContext). With none,
@@ -121,6 +122,7 @@ class Hub : public BatchObserver {
     std::shared_ptr<LiveMachine> machine;
     bool is_live = false;
     absl::flat_hash_set<Subscription*> watchers;
+    size_t live_watchers = 0;  // those that need a live machine
   };
   struct Entry {
     std::shared_ptr<Subscription> subscription;
@@ -160,6 +162,11 @@ class Hub : public BatchObserver {
   void Attach(const std::string& name, Machine* machine, Entry* entry)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Detach(const std::string& name, Machine* machine, Entry* entry)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Make a subscription a watcher of a machine, or end that.
+  void AddWatcher(Subscription* subscription, Machine* machine)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RemoveWatcher(Subscription* subscription, Machine* machine)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes a machine that is no longer watched.
   void RemoveIfUnwatched(const std::string& name)

@@ -399,6 +399,41 @@ TEST_F(LimitedHubTest, WidensIntervalOfMachinesBeyondTheLimit) {
   EXPECT_FALSE(hub_.IsWatched("web-1"));
 }
 
+// The page of the fleet has such an interval.
+TEST_F(LimitedHubTest, LongIntervalsNeedNoLiveMachines) {
+  DiskAgent first(&store_, "web-1");
+  DiskAgent second(&store_, "web-2");
+  const uint32_t c = first.Disk("C:");
+  first.Ticks(0, 0, {{c, 3}});
+  second.Ticks(0, 0, {{second.Disk("C:"), 4}});
+  ASSERT_OK(first.Send());
+  ASSERT_OK(second.Send());
+  const auto slow = Subscribe({"\\Disk(*)\\Transfers/sec"},
+                              {.interval = Hub::kWidenedInterval});
+  slow->Read();
+  EXPECT_FALSE(hub_.IsWatched("web-1"));
+  EXPECT_FALSE(hub_.IsWatched("web-2"));
+  EXPECT_EQ(hub_.counts().watched_machines, 2);
+  EXPECT_EQ(hub_.counts().live_machines, 0);
+  first.Ticks(1, 11, {{c, 3}});
+  Arrive(first);
+  EXPECT_THAT(slow->Read(),
+              ElementsAre("+1 web-1 \\Disk(C:)\\Transfers/sec", "1@10=3"));
+  // A subscription with a short one makes the same machine live, and its end
+  // makes room for another.
+  const auto quick = Subscribe({"\\\\web-1\\Disk(*)\\Transfers/sec"});
+  quick->Read();
+  EXPECT_EQ(quick->live_machines().live(), 1);
+  EXPECT_EQ(quick->live_machines().widened(), 0);
+  EXPECT_TRUE(hub_.IsWatched("web-1"));
+  hub_.Remove(quick->subscription());
+  EXPECT_FALSE(hub_.IsWatched("web-1"));
+  EXPECT_EQ(hub_.counts().watched_machines, 2);
+  const auto other = Subscribe({"\\\\web-2\\Disk(*)\\Transfers/sec"});
+  EXPECT_TRUE(hub_.IsWatched("web-2"));
+  EXPECT_EQ(hub_.counts().live_machines, 1);
+}
+
 TEST_F(LimitedHubTest, ReportsPathsThatSelectNothingBesideOthers) {
   DiskAgent agent(&store_);
   agent.Ticks(0, 0, {{agent.Disk("C:"), 3}});
