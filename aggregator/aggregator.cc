@@ -161,6 +161,7 @@ class RunningAggregator : public Aggregator {
                          .guard = guard_.get(),
                          .maintenance = maintenance_.get(),
                          .exporter = exporter_.get(),
+                         .page = page_.get(),
                          .queries = &query_slots_,
                          .lists = &list_slots_}));
     own_collection_ = std::make_unique<OwnCollection>(

@@ -259,17 +259,39 @@ Group ExportCounters(const Exporter* exporter) {
           }};
 }
 
+Group PageCounters(const web::WebPage* page) {
+  return {{{90, kPerfCounterLargeRawcount, "Page Connections",
+            "Open connections of browsers; 0 without a page."},
+           {91, kPerfCounterLargeRawcount, "Page Viewers",
+            "Browsers' answers in progress with live values. Those that ask "
+            "for the same share a subscription."},
+           {92, kPerfCounterBulkCount, "Page Requests/sec",
+            "Requests of browsers."},
+           {93, kPerfCounterLargeDelta, "Page Requests Denied",
+            "Requests refused because they have no valid certificate or "
+            "session, a login link that is used up or expired, or come from "
+            "another site."},
+           {94, kPerfCounterLargeDelta, "Page Connections Refused",
+            "Connections of browsers refused because of a limit."}},
+          [=] {
+            web::WebPage::Counts counts;
+            if (page != nullptr) counts = page->counts();
+            return Values{counts.connections, counts.viewers, counts.requests,
+                          counts.denied_requests, counts.refused_connections};
+          }};
+}
+
 }  // namespace
 
 OwnCounterset MakeOwnCounters(const OwnParts& parts) {
-  return OwnCounterset("{6986aa6e-bebd-56e8-928b-3b1dffbf5f4d}",
-                       "fleetperf Aggregator",
-                       "The aggregator's own work, backlog, limits and losses.",
-                       {IngestCounters(parts.ingest), FleetCounters(parts),
-                        CommitCounters(parts.ingest), HubCounters(parts.hub),
-                        ServerCounters(parts.server), CallCounters(parts),
-                        StoreCounters(parts), SecurityCounters(parts),
-                        ExportCounters(parts.exporter), ProcessCounters()});
+  return OwnCounterset(
+      "{6986aa6e-bebd-56e8-928b-3b1dffbf5f4d}", "fleetperf Aggregator",
+      "The aggregator's own work, backlog, limits and losses.",
+      {IngestCounters(parts.ingest), FleetCounters(parts),
+       CommitCounters(parts.ingest), HubCounters(parts.hub),
+       ServerCounters(parts.server), CallCounters(parts), StoreCounters(parts),
+       SecurityCounters(parts), ExportCounters(parts.exporter),
+       PageCounters(parts.page), ProcessCounters()});
 }
 
 }  // namespace fleetperf::aggregator

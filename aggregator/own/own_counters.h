@@ -12,6 +12,7 @@
 #include "aggregator/services/work_slots.h"
 #include "aggregator/store/store.h"
 #include "aggregator/subscribe/hub.h"
+#include "aggregator/web/web_page.h"
 #include "base/clock.h"
 #include "base/own_counterset.h"
 #include "base/tls_identity.h"
@@ -30,6 +31,7 @@ struct OwnParts {
   ClockGuard* guard = nullptr;
   const Maintenance* maintenance = nullptr;
   const Exporter* exporter = nullptr;  // may be null
+  const web::WebPage* page = nullptr;  // may be null
   const WorkSlots* queries = nullptr;
   const WorkSlots* lists = nullptr;
 };

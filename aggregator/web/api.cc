@@ -3,14 +3,18 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/web/http_response.h"
 #include "aggregator/web/json.h"
+#include "aggregator/web/message_json.h"
 #include "aggregator/web/points_json.h"
 #include "base/clock.h"
+#include "base/status_macros.h"
 
 namespace fleetperf::aggregator::web {
 namespace {
@@ -41,21 +45,48 @@ void Fail(const Call& call, const absl::Status& status) {
   call.reply->Fail(status, call.request.keeps_alive);
 }
 
-// Answers with one message.
+// Returns the JSON of an answer with one message.
 template <typename Object, typename Request, typename Response>
-void AnswerOnce(const Object& object,
-                absl::Status (Object::*method)(const Request&, const Caller&,
-                                               Response*) const,
-                const Call& call) {
+absl::StatusOr<std::string> JsonOf(
+    const Object& object,
+    absl::Status (Object::*method)(const Request&, const Caller&, Response*)
+        const,
+    const Call& call) {
   Request request;
   Response response;
-  absl::Status status = ParseJson(call.request.body, &request);
-  if (status.ok()) status = (object.*method)(request, call.caller, &response);
-  if (!status.ok()) return Fail(call, status);
+  RETURN_IF_ERROR(ParseJson(call.request.body, &request));
+  RETURN_IF_ERROR((object.*method)(request, call.caller, &response));
+  return ToJson(response);
+}
+
+void SendJson(const Call& call, Reply::Bytes json) {
   const bool keeps_alive = call.request.keeps_alive;
-  call.reply->Send(FullResponse(
-      {.content_type = kJson, .keeps_alive = keeps_alive}, ToJson(response)));
+  call.reply->Send(ResponseWithoutBody(
+      {.content_type = kJson, .keeps_alive = keeps_alive}, json->size()));
+  call.reply->SendShared(std::move(json), 0);
   call.reply->Finish(keeps_alive);
+}
+
+template <typename Object, typename Method>
+void AnswerOnce(const Object& object, Method method, const Call& call) {
+  auto json = JsonOf(object, method, call);
+  if (!json.ok()) return Fail(call, json.status());
+  SendJson(call, std::make_shared<const std::string>(*std::move(json)));
+}
+
+// All users get the same list, and every page of the fleet asks for it again
+// and again.
+void AnswerMachines(const FleetLists& lists, SharedAnswers& shared,
+                    const Call& call) {
+  const absl::Duration begin = Clock::Real().Monotonic();
+  Reply::Bytes known = shared.Find(call.request.body, begin);
+  if (known != nullptr) return SendJson(call, std::move(known));
+  auto json = JsonOf(lists, &FleetLists::ListMachines, call);
+  if (!json.ok()) return Fail(call, json.status());
+  const auto bytes = std::make_shared<const std::string>(*std::move(json));
+  const absl::Duration end = Clock::Real().Monotonic();
+  shared.Add(call.request.body, bytes, end - begin, end);
+  SendJson(call, bytes);
 }
 
 void AppendLine(const v1::QueryRangeResponse& part, std::string* lines) {
@@ -67,7 +98,8 @@ void AppendLine(const v1::QueryRangeResponse& part, std::string* lines) {
       break;
     default:
       // {"series":{...}}, {"missing":{...}}: the JSON of the part itself.
-      absl::StrAppend(lines, ToJson(part), "\n");
+      AppendJson(part, lines);
+      lines->push_back('\n');
   }
 }
 
@@ -126,6 +158,7 @@ struct Parts {
   const QueryAnswers& queries;
   LiveStreams& streams;
   Metrics& metrics;
+  SharedAnswers& machines;
 };
 
 void Subscribe(LiveStreams& streams, const Call& call) {
@@ -142,7 +175,7 @@ const absl::flat_hash_map<absl::string_view, Method>& Methods() {
       new absl::flat_hash_map<absl::string_view, Method>{
           {"machines",
            [](const Parts& parts, const Call& call) {
-             AnswerOnce(parts.lists, &FleetLists::ListMachines, call);
+             AnswerMachines(parts.lists, parts.machines, call);
            }},
           {"countersets",
            [](const Parts& parts, const Call& call) {
@@ -195,7 +228,8 @@ void Api::Answer(HttpRequest request, absl::string_view method,
         method({.lists = lists_,
                 .queries = queries_,
                 .streams = streams_,
-                .metrics = metrics_},
+                .metrics = metrics_,
+                .machines = machines_},
                *call);
       });
   if (!is_posted) {

@@ -14,6 +14,7 @@
 #include "aggregator/web/live_streams.h"
 #include "aggregator/web/metrics.h"
 #include "aggregator/web/router.h"
+#include "aggregator/web/shared_answers.h"
 #include "aggregator/web/work_queue.h"
 
 namespace fleetperf::aggregator::web {
@@ -41,6 +42,7 @@ class Api : public ApiHandler {
   const QueryAnswers queries_;
   LiveStreams streams_;
   Metrics metrics_;
+  SharedAnswers machines_;
   WorkQueue work_{{}};  // last: its threads use the other members
 };
 

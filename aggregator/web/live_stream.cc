@@ -6,6 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "aggregator/web/http_response.h"
 #include "aggregator/web/json.h"
+#include "aggregator/web/message_json.h"
 #include "aggregator/web/points_json.h"
 
 namespace fleetperf::aggregator::web {

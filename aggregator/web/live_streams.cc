@@ -21,13 +21,16 @@
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "base/wakeup.h"
+#include "proto/conversions.h"
 
 namespace fleetperf::aggregator::web {
 namespace {
 
 // The shortest time between two lines of a stream: one line has the values of
-// many machines.
-constexpr absl::Duration kPeriod = absl::Milliseconds(100);
+// many machines. It is a tenth of the interval that the viewers want, up to the
+// limit; while series join the stream, it is the shortest.
+constexpr absl::Duration kShortestPeriod = absl::Milliseconds(100);
+constexpr absl::Duration kLongestPeriod = absl::Seconds(1);
 // The interval of looks for heartbeats that are due.
 constexpr absl::Duration kLookInterval = absl::Seconds(2);
 // The messages of a stream before other streams get their turn.
@@ -45,6 +48,11 @@ std::string KeyOf(const v1::SubscribeRequest& request) {
     request.SerializeToCodedStream(&coded);
   }
   return key;
+}
+
+absl::Duration PeriodOf(const v1::SubscribeRequest& request) {
+  return std::clamp(FromProto(request.interval()) / 10, kShortestPeriod,
+                    kLongestPeriod);
 }
 
 uint64_t CountValues(const v1::SubscribeResponse& message) {
@@ -92,7 +100,9 @@ class LiveStreams::Core : public std::enable_shared_from_this<Core> {
     std::shared_ptr<Subscription> subscription ABSL_GUARDED_BY(mutex);
     v1::SubscribeResponse first ABSL_GUARDED_BY(mutex);
     bool has_begun ABSL_GUARDED_BY(mutex) = false;
-    absl::Duration due;  // for Run: Clock::Monotonic()
+    // For Run: Clock::Monotonic() of its last turn, and the time between turns.
+    absl::Duration turn;
+    absl::Duration period = kShortestPeriod;
   };
   using StreamPtr = std::shared_ptr<Stream>;
 
@@ -106,7 +116,8 @@ class LiveStreams::Core : public std::enable_shared_from_this<Core> {
   // Returns a function that marks the stream as ready.
   std::function<void()> WakerOf(const StreamPtr& stream);
   void Start(const StreamPtr& stream);
-  void MarkReady(const StreamPtr& stream);
+  // Gives the stream a turn: after kShortestPeriod if it is urgent.
+  void MarkReady(const StreamPtr& stream, bool is_urgent);
   // Returns the streams whose turn it is; none if Stop was called.
   std::vector<StreamPtr> WaitForTurn();
   std::vector<StreamPtr> All();
@@ -125,7 +136,8 @@ class LiveStreams::Core : public std::enable_shared_from_this<Core> {
 
   absl::Mutex ready_mutex_;
   Wakeup changed_;
-  absl::flat_hash_set<StreamPtr> ready_ ABSL_GUARDED_BY(ready_mutex_);
+  absl::flat_hash_map<StreamPtr, bool> ready_
+      ABSL_GUARDED_BY(ready_mutex_);  // to whether it is urgent
   bool has_changed_ ABSL_GUARDED_BY(ready_mutex_) = false;
   bool is_stopping_ ABSL_GUARDED_BY(ready_mutex_) = false;
   absl::Duration look_;  // for Run: the next look at all streams
@@ -167,7 +179,7 @@ bool LiveStreams::Core::JoinStream(
     subscriptions_.Post(
         caller, [core = shared_from_this(), stream] { core->Start(stream); });
   } else {
-    MarkReady(stream);
+    MarkReady(stream, /*is_urgent=*/true);
   }
   return true;
 }
@@ -201,7 +213,9 @@ std::function<void()> LiveStreams::Core::WakerOf(const StreamPtr& stream) {
   return [core = weak_from_this(), weak = std::weak_ptr<Stream>(stream)] {
     const auto locked = core.lock();
     const auto waiting = weak.lock();
-    if (locked != nullptr && waiting != nullptr) locked->MarkReady(waiting);
+    if (locked != nullptr && waiting != nullptr) {
+      locked->MarkReady(waiting, /*is_urgent=*/false);
+    }
   };
 }
 
@@ -223,12 +237,14 @@ void LiveStreams::Core::Start(const StreamPtr& stream) {
       stream->first = std::move(first);
     }
   }
-  MarkReady(stream);
+  MarkReady(stream, /*is_urgent=*/true);
 }
 
-void LiveStreams::Core::MarkReady(const StreamPtr& stream) {
+void LiveStreams::Core::MarkReady(const StreamPtr& stream, bool is_urgent) {
   absl::MutexLock lock(&ready_mutex_);
-  ready_.insert(stream);
+  const auto [entry, is_new] = ready_.try_emplace(stream, is_urgent);
+  if (!is_new && entry->second >= is_urgent) return;  // it is known
+  entry->second = is_urgent;
   has_changed_ = true;
   changed_.Notify();
 }
@@ -252,7 +268,7 @@ void LiveStreams::Core::Run() {
       turn = All();
     }
     for (const StreamPtr& stream : turn) {
-      stream->due = Now() + kPeriod;
+      stream->turn = Now();
       Work(stream);
       RemoveIfEmpty(stream);
     }
@@ -264,11 +280,13 @@ std::vector<LiveStreams::Core::StreamPtr> LiveStreams::Core::WaitForTurn() {
   absl::MutexLock lock(&ready_mutex_);
   while (turn.empty() && !is_stopping_ && Now() < look_) {
     absl::Duration next = look_;
-    for (const StreamPtr& stream : ready_) {
-      if (stream->due <= Now()) {
+    for (const auto& [stream, is_urgent] : ready_) {
+      const absl::Duration due =
+          stream->turn + (is_urgent ? kShortestPeriod : stream->period);
+      if (due <= Now()) {
         turn.push_back(stream);
       } else {
-        next = std::min(next, stream->due);
+        next = std::min(next, due);
       }
     }
     for (const StreamPtr& stream : turn) ready_.erase(stream);
@@ -336,7 +354,9 @@ void LiveStreams::Core::TakeMessages(const StreamPtr& stream) {
     }
     const uint64_t lost = viewers.Send(line, CountValues(response), Now());
     subscriptions_.CountLagged(lost + response.lagged());
-    if (i == kMaxMessagesAtOnce) return MarkReady(stream);
+    stream->period =
+        response.series().empty() ? PeriodOf(stream->request) : kShortestPeriod;
+    if (i == kMaxMessagesAtOnce) return MarkReady(stream, /*is_urgent=*/true);
   }
 }
 

@@ -1,7 +1,5 @@
 #include "aggregator/web/points_json.h"
 
-#include <google/protobuf/util/json_util.h>
-
 #include <charconv>
 #include <cmath>
 
@@ -95,15 +93,6 @@ void AppendPoints(const v1::Points& points, std::string* out) {
     AppendMillis(points.newest_sample_unix_nanos(), out);
   }
   out->push_back('}');
-}
-
-std::string ToJson(const google::protobuf::Message& message) {
-  std::string json;
-  // Fails only for messages that contain google.protobuf.Any.
-  if (!google::protobuf::util::MessageToJsonString(message, &json).ok()) {
-    return "{}";
-  }
-  return json;
 }
 
 }  // namespace fleetperf::aggregator::web

@@ -3,14 +3,9 @@
 #ifndef FLEETPERF_AGGREGATOR_WEB_POINTS_JSON_H_
 #define FLEETPERF_AGGREGATOR_WEB_POINTS_JSON_H_
 
-#include <cstdint>
 #include <string>
 
 #include "fleetperf/v1/values.pb.h"
-
-namespace google::protobuf {
-class Message;
-}  // namespace google::protobuf
 
 namespace fleetperf::aggregator::web {
 
@@ -23,9 +18,6 @@ namespace fleetperf::aggregator::web {
 // differ from the default, and are left out if there are none; so are the last
 // two fields.
 void AppendPoints(const v1::Points& points, std::string* out);
-
-// Returns the proto3 JSON of a message, on one line.
-std::string ToJson(const google::protobuf::Message& message);
 
 }  // namespace fleetperf::aggregator::web
 

@@ -4,6 +4,8 @@
 #ifndef FLEETPERF_AGGREGATOR_WEB_REQUEST_PLACES_H_
 #define FLEETPERF_AGGREGATOR_WEB_REQUEST_PLACES_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,7 +14,7 @@
 
 namespace fleetperf::aggregator::web {
 
-// Thread-compatible.
+// Thread-compatible; `streams` is thread-safe.
 class RequestPlaces {
  public:
   // Of one caller (Identity::key). Streams do not end by themselves, and have
@@ -23,13 +25,22 @@ class RequestPlaces {
   // A place, released by its destructor. Must not outlive the object.
   class Place {
    public:
-    explicit Place(int* taken) : taken_(*taken) { ++taken_; }
-    ~Place() { --taken_; }
+    // `streams` is nullptr unless the place is one of a stream.
+    Place(int* taken, std::atomic<uint64_t>* streams)
+        : taken_(*taken), streams_(streams) {
+      ++taken_;
+      if (streams_ != nullptr) ++*streams_;
+    }
+    ~Place() {
+      --taken_;
+      if (streams_ != nullptr) --*streams_;
+    }
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
    private:
     int& taken_;
+    std::atomic<uint64_t>* const streams_;
   };
 
   // Returns nullptr if the caller has all its places.
@@ -39,8 +50,11 @@ class RequestPlaces {
     if (taken == nullptr) taken = std::make_unique<Taken>();
     int& count = is_stream ? taken->streams : taken->requests;
     if (count == (is_stream ? kMaxStreams : kMaxRequests)) return nullptr;
-    return std::make_unique<Place>(&count);
+    return std::make_unique<Place>(&count, is_stream ? &streams_ : nullptr);
   }
+
+  // The number of streams of all callers.
+  uint64_t streams() const { return streams_; }
 
  private:
   struct Taken {
@@ -49,6 +63,7 @@ class RequestPlaces {
   };
 
   absl::flat_hash_map<std::string, std::unique_ptr<Taken>> taken_;
+  std::atomic<uint64_t> streams_ = 0;
 };
 
 }  // namespace fleetperf::aggregator::web

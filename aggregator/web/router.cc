@@ -98,6 +98,7 @@ void EndWith(int http_status, absl::Status error, Reply* reply) {
 }  // namespace
 
 void Router::Refuse(int http_status, Reply* reply) const {
+  ++requests_;
   const bool is_too_large = http_status == 413 || http_status == 431;
   EndWith(http_status,
           absl::InvalidArgumentError(is_too_large ? "the request is too large"
@@ -113,6 +114,12 @@ void Router::RefuseForPlaces(Reply* reply) const {
           reply);
 }
 
+void Router::Deny(int http_status, const absl::Status& error,
+                  Reply* reply) const {
+  ++denied_;
+  EndWith(http_status, error, reply);
+}
+
 bool Router::IsStream(const HttpRequest& request) {
   return request.path == kStream;
 }
@@ -120,6 +127,7 @@ bool Router::IsStream(const HttpRequest& request) {
 std::optional<Identity> Router::Admit(
     const HttpRequest& request, const std::optional<Identity>& certificate,
     Reply* reply) const {
+  ++requests_;
   const bool is_head_of_metrics =
       IsMetrics(request) && request.method == "HEAD";
   if (IsRead(request)
@@ -138,19 +146,20 @@ std::optional<Identity> Router::Admit(
   }
   if (!identity.has_value()) {
     if (IsApi(request)) {
-      EndWith(401, absl::UnauthenticatedError("log in: fleetperf web login"),
-              reply);
+      Deny(401, absl::UnauthenticatedError("log in: fleetperf web login"),
+           reply);
     } else {
+      ++denied_;
       End(request, {.status = 401, .keeps_alive = false}, kHowToLogIn, reply);
     }
     return std::nullopt;
   }
   if (!IsApi(request) && !IsMetrics(request)) return identity;
   if (IsFromElsewhere(request)) {
-    EndWith(403,
-            absl::PermissionDeniedError(
-                "only the page itself may call the interface from a browser"),
-            reply);
+    Deny(403,
+         absl::PermissionDeniedError(
+             "only the page itself may call the interface from a browser"),
+         reply);
   } else if (IsMetrics(request)) {
     return identity;
   } else if (!api_.Has(absl::StripPrefix(request.path, kApi))) {
@@ -194,6 +203,7 @@ void Router::Login(const HttpRequest& request, Reply* reply) const {
                            ? logins_.Redeem(request.Parameter("token"))
                            : std::nullopt;
   if (!session.has_value()) {
+    ++denied_;
     return End(request, {.status = 403}, kLinkIsVoid, reply);
   }
   // Not a redirection: after a link in a mail or a chat, which is another site,

@@ -3,11 +3,14 @@
 #ifndef FLEETPERF_AGGREGATOR_WEB_ROUTER_H_
 #define FLEETPERF_AGGREGATOR_WEB_ROUTER_H_
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "aggregator/web/assets.h"
 #include "aggregator/web/http_request.h"
@@ -38,7 +41,7 @@ class ApiHandler {
 //   GET /, /assets/...    the page, for readers and operators
 //   POST /api/v1/METHOD   for readers and operators
 //   GET /metrics          the newest values for scrapers, for the same
-// Thread-compatible.
+// Thread-compatible; `requests` and `denied` are thread-safe.
 class Router {
  public:
   // The arguments must outlive the object.
@@ -66,13 +69,22 @@ class Router {
   void Answer(HttpRequest request, const std::optional<Identity>& identity,
               const std::shared_ptr<Reply>& reply) const;
 
+  // The requests so far, and those of them that were refused because of their
+  // identity, their link, or the site that they come from.
+  uint64_t requests() const { return requests_; }
+  uint64_t denied() const { return denied_; }
+
  private:
+  // Ends the answer to a request of the interface that is denied.
+  void Deny(int http_status, const absl::Status& error, Reply* reply) const;
   void Login(const HttpRequest& request, Reply* reply) const;
   void SendAsset(const HttpRequest& request, Reply* reply) const;
 
   const Assets& assets_;
   Logins& logins_;
   ApiHandler& api_;
+  mutable std::atomic<uint64_t> requests_ = 0;
+  mutable std::atomic<uint64_t> denied_ = 0;
 };
 
 }  // namespace fleetperf::aggregator::web

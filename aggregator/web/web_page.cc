@@ -1,5 +1,7 @@
 #include "aggregator/web/web_page.h"
 
+#include <iterator>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,6 +63,17 @@ class RunningWebPage : public WebPage {
   }
 
   const std::string& address() const override { return server_->address(); }
+
+  Counts counts() const override {
+    const ConnectionCounts counts = server_->CountConnections();
+    const int64_t refused = std::accumulate(
+        std::begin(counts.refused), std::end(counts.refused), int64_t{0});
+    return {.connections = static_cast<uint64_t>(counts.open),
+            .refused_connections = static_cast<uint64_t>(refused),
+            .requests = router_.requests(),
+            .denied_requests = router_.denied(),
+            .viewers = server_->streams()};
+  }
 
   absl::StatusOr<std::string> MakeLoginLink(
       const CertificateInfo& certificate) override {

@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_AGGREGATOR_WEB_WEB_PAGE_H_
 #define FLEETPERF_AGGREGATOR_WEB_WEB_PAGE_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -43,6 +44,16 @@ class WebPage {
       const QueryAnswers& queries, Subscriptions* subscriptions,
       const MetricsParts& metrics);
   virtual ~WebPage() = default;
+
+  // Present numbers of connections and viewers; others since the start.
+  struct Counts {
+    uint64_t connections = 0;
+    uint64_t refused_connections = 0;  // because of a limit
+    uint64_t requests = 0;
+    uint64_t denied_requests = 0;
+    uint64_t viewers = 0;  // of live values
+  };
+  virtual Counts counts() const = 0;
 
   // "host:port", with the port that was chosen.
   virtual const std::string& address() const = 0;

@@ -54,6 +54,10 @@ class WebServer {
   // "host:port", with the port that was chosen.
   const std::string& address() const { return address_; }
 
+  ConnectionCounts CountConnections() { return listener_->Count(); }
+  // The answers in progress that go on for ever.
+  uint64_t streams() const { return places_.streams(); }
+
  private:
   struct Accepted;
 
@@ -77,7 +81,7 @@ class WebServer {
   const std::unique_ptr<Accepted> accepted_;
   std::atomic<bool> is_stopping_ = false;
 
-  // Used only by the thread that serves.
+  // Used only by the thread that serves, except RequestPlaces::streams.
   OwnedFd epoll_;
   RequestPlaces places_;
   struct Entry {

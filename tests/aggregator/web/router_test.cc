@@ -110,6 +110,8 @@ TEST_F(RouterTest, RefusesStrangers) {
   EXPECT_THAT(Post("/api/v1/none", kJsonBody), StartsWith("HTTP/1.1 401"));
   EXPECT_THAT(Answer("GET /login?token=guess"), StartsWith("HTTP/1.1 403"));
   EXPECT_THAT(Answer("GET /healthz"), StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(router_.requests(), 7);
+  EXPECT_EQ(router_.denied(), 6);
 }
 
 TEST_F(RouterTest, AdmitsCertificatesOfReadersAndOperators) {
