@@ -17,6 +17,7 @@ namespace fleetperf::testing {
 struct Target {
   std::string address;
   int port = 0;
+  int page_port = 0;  // 0: there is no page
   TlsFiles agent;     // of Attackers()
   TlsFiles reader;    // of the reader "evil"
   uint64_t seed = 0;  // of random attacks
@@ -49,6 +50,8 @@ std::vector<Attack> ConnectionAttacks();
 std::vector<Attack> AgentAttacks();
 // Wrong clocks, of agents and of the aggregator.
 std::vector<Attack> ClockAttacks();
+// Attacks on the port of the page, without an identity or with a reader's.
+std::vector<Attack> PageAttacks();
 // Attacks with a reader's certificate.
 std::vector<Attack> ReaderAttacks();
 

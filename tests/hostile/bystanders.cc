@@ -9,6 +9,7 @@
 #include <fstream>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -19,6 +20,7 @@
 #include "perflib/clocks.h"
 #include "proto/conversions.h"
 #include "tests/e2e/fake_agent.h"
+#include "tests/e2e/https_client.h"
 #include "tests/support/patience.h"
 
 namespace fleetperf::testing {
@@ -66,6 +68,14 @@ std::string Ask(v1::QueryService::Stub& stub, absl::Time start) {
   return absl::StrCat("the reader's query failed: ", status.error_message());
 }
 
+// Asks the page for the machines, on a new connection.
+std::string AskPage(int port, const TlsFiles& tls) {
+  const std::string answer = HttpsClient(port, tls).Ask(
+      "POST", "/api/v1/machines", "Content-Type: application/json\r\n", "{}");
+  if (absl::StartsWith(answer, "HTTP/1.1 200 ")) return "";
+  return absl::StrCat("the page did not answer: ", answer);
+}
+
 }  // namespace
 
 absl::Duration Measured::Quantile(std::vector<absl::Duration> waits,
@@ -77,8 +87,9 @@ absl::Duration Measured::Quantile(std::vector<absl::Duration> waits,
   return waits[std::max<size_t>(rank, 1) - 1];
 }
 
-Bystanders::Bystanders(Deployment* deployment, pid_t pid)
+Bystanders::Bystanders(Deployment* deployment, pid_t pid, int page_port)
     : deployment_(*deployment),
+      page_port_(page_port),
       agent_tls_(deployment->Issue("agent", {kHonestAgent})),
       reader_tls_(deployment->Issue("reader", {"honest-reader"})),
       start_(absl::FromUnixSeconds(absl::ToUnixSeconds(absl::Now()))),
@@ -152,7 +163,10 @@ void Bystanders::RunReader() {
       MakeChannel(deployment_.address(), *ClientCredentials(reader_tls_)));
   while (Pause()) {
     const absl::Duration begun = MonotonicNow();
-    const std::string error = Ask(*stub, start_);
+    std::string error = Ask(*stub, start_);
+    if (error.empty() && page_port_ != 0) {
+      error = AskPage(page_port_, reader_tls_);
+    }
     if (!error.empty()) return Fail(error);
     absl::MutexLock lock(&mutex_);
     measured_.answers.push_back(MonotonicNow() - begun);

@@ -38,8 +38,8 @@ struct Measured {
 class Bystanders {
  public:
   // Connects the agent "honest" and a reader to the aggregator of `deployment`,
-  // the process `pid`.
-  Bystanders(Deployment* deployment, pid_t pid);
+  // the process `pid`. Unless `page_port` is 0, the reader also asks the page.
+  Bystanders(Deployment* deployment, pid_t pid, int page_port);
   // Ends the streams.
   ~Bystanders();
 
@@ -66,6 +66,7 @@ class Bystanders {
   void Fail(const std::string& reason);
 
   Deployment& deployment_;
+  const int page_port_;
   const TlsFiles agent_tls_;
   const TlsFiles reader_tls_;
   const absl::Time start_;

@@ -13,8 +13,10 @@
 #include <thread>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/wakeup.h"
 #include "tests/e2e/fake_agent.h"
 #include "tests/hostile/attacks.h"
@@ -78,10 +80,11 @@ int PortOf(const std::string& address) {
 
 // Each attack has certificates of its own. It lasts until both bystanders have
 // measured something, which on a slow machine may take longer than intended.
-void RunAttack(const Attack& attack, Deployment* deployment,
+void RunAttack(const Attack& attack, Deployment* deployment, int page_port,
                SteppedClock* clock, Bystanders* bystanders) {
   const Target target = {.address = deployment->address(),
                          .port = PortOf(deployment->address()),
+                         .page_port = page_port,
                          .agent = deployment->Issue("agent", Attackers()),
                          .reader = deployment->Issue("reader", {"evil"}),
                          .seed = kSeed,
@@ -105,24 +108,31 @@ void CheckBars(const Attack& attack, const Measured& idle,
   EXPECT_LT(Worst(measured.answers), kMaxAnswer) << attack.name;
 }
 
-// Each kind of attack has an aggregator of its own.
-void RunAttacks(const std::vector<Attack>& attacks) {
+// The file with the address of the page.
+constexpr char kPage[] = "page";
+
+// Each kind of attack has an aggregator of its own, whose configuration ends
+// with `more`.
+void RunAttacks(const std::vector<Attack>& attacks,
+                const std::string& more = "") {
   Deployment deployment;
   SteppedClock clock(deployment.File("clock"));
-  const auto aggregator = deployment.StartAggregator("", clock.environment());
+  const auto aggregator = deployment.StartAggregator(more, clock.environment());
+  const auto page = ReadFile(deployment.File(kPage));
+  const int page_port = page.ok() ? PortOf(*page) : 0;
   std::printf("%-24s %6s %6s %6s %8s %7s %7s\n", "attack", "ack99", "ack",
               "answer", "MiB", "threads", "files");
   uint64_t acknowledged = 0;
   absl::Time start;
   {
-    Bystanders bystanders(&deployment, aggregator->pid());
+    Bystanders bystanders(&deployment, aggregator->pid(), page_port);
     start = bystanders.start();
     Wait(absl::Seconds(options.seconds));
     const Measured idle = bystanders.Next();
     Print("idle", idle);
     for (const Attack& attack : attacks) {
       if (!options.attack.empty() && options.attack != attack.name) continue;
-      RunAttack(attack, &deployment, &clock, &bystanders);
+      RunAttack(attack, &deployment, page_port, &clock, &bystanders);
       const Measured measured = bystanders.Next();
       Print(attack.name, measured);
       ASSERT_EQ(bystanders.failure(), "") << attack.name;
@@ -149,6 +159,11 @@ TEST(Hostile, Connections) { RunAttacks(ConnectionAttacks()); }
 TEST(Hostile, Agents) { RunAttacks(AgentAttacks()); }
 TEST(Hostile, Clocks) { RunAttacks(ClockAttacks()); }
 TEST(Hostile, Readers) { RunAttacks(ReaderAttacks()); }
+TEST(Hostile, Page) {
+  RunAttacks(PageAttacks(),
+             absl::StrCat("web: {listen: '127.0.0.1:0', address_file: ", kPage,
+                          "}\n"));
+}
 
 }  // namespace
 }  // namespace fleetperf::testing
