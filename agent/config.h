@@ -20,7 +20,7 @@ namespace fleetperf::agent {
 struct Config {
   // The machine's name in the store. The certificate must contain it.
   std::string name;
-  std::vector<std::string> aggregators;  // "host:port", tried in order
+  std::vector<std::string> aggregators;  // "host:port", in any order
   TlsFiles tls;
   std::map<std::string, std::string> labels;
   Plan plan;

@@ -9,7 +9,11 @@ constexpr WhenChanged kRestart = WhenChanged::kRestart;
 constexpr ConfigKey kKeys[] = {
     {"name", "the machine's name in the store; the certificate must contain it",
      kRestart, "the host name"},
-    {"aggregators", "`host:port`, tried in order", kReload, "required"},
+    {"aggregators",
+     "`host:port`, all aggregators in any order; the agent's name decides "
+     "which "
+     "one it prefers ([delivery.md](delivery.md#several-aggregators))",
+     kReload, "required"},
     {"tls.authority",
      "PEM file of the authorities that the aggregator's certificate must be "
      "from; read again when it changes, like the next two"},

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "agent/deliver/rendezvous.h"
 #include "base/backoff.h"
 #include "base/channel.h"
 #include "base/logging.h"
@@ -38,7 +39,9 @@ constexpr absl::Duration kDrainTime = absl::Seconds(2);
 class Uplink::Impl {
  public:
   explicit Impl(Options options)
-      : options_(std::move(options)), thread_([this] { Run(); }) {
+      : options_(std::move(options)),
+        aggregators_(ByPreference(options_.agent.agent, options_.aggregators)),
+        thread_([this] { Run(); }) {
     // The listener runs on threads that take ticks, which must not wait for the
     // spool's file.
     delivery().SetBatchListener([this] {
@@ -179,7 +182,7 @@ class Uplink::Impl {
     int refusals = 0;  // in a row
     while (!IsStopping()) {
       const std::string& address =
-          options_.aggregators[attempt++ % options_.aggregators.size()];
+          aggregators_[attempt++ % aggregators_.size()];
       const End end = RunStream(address);
       refusals = end.refusal.ok() ? 0 : refusals + 1;
       if (refusals == kRefusalsToReport && options_.on_refused) {
@@ -360,7 +363,8 @@ class Uplink::Impl {
   }
 
   const Options options_;
-  LogOncePerCause log_;  // of all streams
+  const std::vector<std::string> aggregators_;  // by preference
+  LogOncePerCause log_;                         // of all streams
   absl::Mutex mutex_;
   Wakeup wakeup_{options_.agent.clock};
   std::string address_ ABSL_GUARDED_BY(mutex_);

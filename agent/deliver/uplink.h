@@ -32,8 +32,8 @@ struct UplinkCounts {
 class Uplink {
  public:
   struct Options {
-    // "host:port", tried in order. After a stream that got through, the order
-    // starts over.
+    // "host:port", tried in the agent's order of preference (rendezvous.h).
+    // After a stream that got through, the order starts over.
     std::vector<std::string> aggregators;
     // Returns the credentials of a connection that begins. Called on the
     // uplink's thread.

@@ -19,6 +19,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "agent/deliver/catalogue.h"
+#include "agent/deliver/rendezvous.h"
 #include "tests/agent/deliver/fake_aggregator.h"
 #include "tests/agent/deliver/uplink_fixture.h"
 #include "tests/support/gate.h"
@@ -131,19 +132,33 @@ TEST_F(UplinkTest, ResendsToARestartedAggregator) {
   EXPECT_TRUE(AllIsSettled());
 }
 
-TEST_F(UplinkTest, ConnectsToTheNextAggregatorIfTheFirstIsDead) {
-  std::string dead;
-  {
-    const FakeAggregator short_lived;
-    dead = short_lived.address();
-  }
+TEST_F(UplinkTest, MovesToTheNextAggregatorAndReturnsToTheFirst) {
+  std::optional<FakeAggregator> other(std::in_place);
+  const std::vector<std::string> addresses = {aggregator_->address(),
+                                              other->address()};
+  const std::string first = ByPreference("box", addresses).front();
+  std::optional<FakeAggregator>& preferred =
+      first == addresses[0] ? aggregator_ : other;
+  std::optional<FakeAggregator>& next =
+      first == addresses[0] ? other : aggregator_;
+  preferred.reset();
   AddBatch();
-  Start({dead, aggregator_->address()});
-  FakeStream& stream = aggregator_->Accept();
-  EXPECT_TRUE(stream.Receive().has_hello());
-  SendWelcome(stream, 0);
-  EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(1));
+  Start(addresses);
+  FakeStream& moved = next->Accept();
+  EXPECT_TRUE(moved.Receive().has_hello());
+  SendWelcome(moved, /*durable=*/0);
+  EXPECT_THAT(ReceiveBatches(moved, 1), ElementsAre(1));
   EXPECT_EQ(counts_.failed_attempts, 1);
+  SendAck(moved, 1);
+  EXPECT_TRUE(AllIsSettled());
+
+  preferred.emplace(first);
+  moved.End(grpc::Status::OK);  // as every hour
+  FakeStream& back = preferred->Accept();
+  EXPECT_TRUE(back.Receive().has_hello());
+  SendWelcome(back, /*durable=*/0);
+  AddBatch();
+  EXPECT_THAT(ReceiveBatches(back, 1), ElementsAre(2));
 }
 
 TEST_F(UplinkTest, NeverResendsARejectedBatch) {
