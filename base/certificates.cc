@@ -221,8 +221,10 @@ absl::StatusOr<Certificate> Sign(const KeyPair& authority, EVP_PKEY* key,
       Certificate certificate,
       NewCertificate(request.names.front(), key, request.not_after));
   X509* raw = certificate.get();
-  const char* usage =
-      request.role == Role::kAggregator ? "serverAuth" : "clientAuth";
+  // An aggregator is a client of other aggregators.
+  const char* usage = request.role == Role::kAggregator
+                          ? "serverAuth,clientAuth"
+                          : "clientAuth";
   if (!X509_set_issuer_name(raw, X509_get_subject_name(issuer.get())) ||
       !AddExtension(raw, issuer.get(), NID_basic_constraints,
                     "critical,CA:FALSE") ||

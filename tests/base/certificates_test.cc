@@ -102,17 +102,18 @@ class CertificatesTest : public ::testing::Test {
 TEST_F(CertificatesTest, VerifyForTheSideOfTheirRole) {
   const struct {
     Role role;
-    bool is_server;
-  } kCases[] = {{Role::kAgent, false},
-                {Role::kAggregator, true},
-                {Role::kReader, false},
-                {Role::kOperator, false}};
+    int as_server;
+    int as_client;
+  } kCases[] = {{Role::kAgent, X509_V_ERR_INVALID_PURPOSE, X509_V_OK},
+                // Aggregators are clients of each other.
+                {Role::kAggregator, X509_V_OK, X509_V_OK},
+                {Role::kReader, X509_V_ERR_INVALID_PURPOSE, X509_V_OK},
+                {Role::kOperator, X509_V_ERR_INVALID_PURPOSE, X509_V_OK}};
   for (const auto& test : kCases) {
     SCOPED_TRACE(RoleName(test.role));
     const KeyPair issued = Issue({test.role, {"web-1"}, kYear2100});
-    EXPECT_EQ(Verify(authority_, issued, test.is_server), X509_V_OK);
-    EXPECT_EQ(Verify(authority_, issued, !test.is_server),
-              X509_V_ERR_INVALID_PURPOSE);
+    EXPECT_EQ(Verify(authority_, issued, /*as_server=*/true), test.as_server);
+    EXPECT_EQ(Verify(authority_, issued, /*as_server=*/false), test.as_client);
   }
 }
 
