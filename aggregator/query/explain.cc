@@ -123,9 +123,9 @@ v1::Explanation Explain(const FoundSeries& found,
 }  // namespace
 
 absl::StatusOr<v1::ExplainValueResponse> RunExplain(
-    const std::string& path, std::optional<absl::Time> time, Store& store,
-    const MachineNow& now_of, const MachineFilter& machines,
-    const IsCancelled& is_cancelled) {
+    const std::string& path, std::optional<absl::Time> time,
+    ReadableStore& store, const MachineNow& now_of,
+    const MachineFilter& machines, const IsCancelled& is_cancelled) {
   const QueryContext context{
       .store = store, .now_of = now_of, .is_cancelled = is_cancelled};
   QueryMeter meter(context);

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "aggregator/query/range_query.h"
-#include "aggregator/store/store.h"
+#include "aggregator/store/readable_store.h"
 #include "fleetperf/v1/query.pb.h"
 
 namespace fleetperf::aggregator {
@@ -19,9 +19,9 @@ namespace fleetperf::aggregator {
 // two intervals old. Also reports the countersets whose last query at or before
 // `time` failed. Returns the errors of RunRangeQuery.
 absl::StatusOr<v1::ExplainValueResponse> RunExplain(
-    const std::string& path, std::optional<absl::Time> time, Store& store,
-    const MachineNow& now_of, const MachineFilter& machines = {},
-    const IsCancelled& is_cancelled = {});
+    const std::string& path, std::optional<absl::Time> time,
+    ReadableStore& store, const MachineNow& now_of,
+    const MachineFilter& machines = {}, const IsCancelled& is_cancelled = {});
 
 }  // namespace fleetperf::aggregator
 

@@ -201,7 +201,7 @@ std::vector<FleetCounterset> Fleet::Countersets(
     return agents.try_emplace(agent.empty() ? machine : agent, agents.size())
         .first->second;
   };
-  for (const Store::StoredMachine& stored : store_.GetMachines()) {
+  for (const ReadableStore::StoredMachine& stored : store_.GetMachines()) {
     const std::string& machine = stored.machine.name();
     if (!matches(machine)) continue;
     OfCatalogue& catalogue = catalogues[stored.catalogue_hash];
@@ -237,7 +237,7 @@ std::vector<std::string> Fleet::MachinesWith(
     const IsCancelled& is_cancelled) {
   std::set<std::string> machines;
   std::map<std::string, bool> offers;  // by catalogue
-  for (const Store::StoredMachine& stored : store_.GetMachines()) {
+  for (const ReadableStore::StoredMachine& stored : store_.GetMachines()) {
     if (!CheckNotCancelled(is_cancelled).ok()) break;
     const std::string& machine = stored.machine.name();
     if (!matches(machine)) continue;
@@ -269,7 +269,7 @@ std::vector<std::string> Fleet::CountersetNames(
     names.insert(name);
   }
   std::set<std::string> hashes;
-  for (const Store::StoredMachine& stored : store_.GetMachines()) {
+  for (const ReadableStore::StoredMachine& stored : store_.GetMachines()) {
     hashes.insert(stored.catalogue_hash);
   }
   for (const std::string& hash : hashes) {
@@ -284,7 +284,7 @@ std::vector<std::string> Fleet::CountersetNames(
 
 Selected Fleet::Select(const PathSet& paths, const IsCancelled& is_cancelled) {
   Selected selected;
-  for (const Store::StoredMachine& stored : store_.GetMachines()) {
+  for (const ReadableStore::StoredMachine& stored : store_.GetMachines()) {
     if (!CheckNotCancelled(is_cancelled).ok()) break;
     const std::string& machine = stored.machine.name();
     if (!paths.MatchesMachine(machine)) continue;

@@ -18,7 +18,7 @@
 #include "aggregator/query/cancellation.h"
 #include "aggregator/query/machine_filter.h"
 #include "aggregator/query/resolver.h"
-#include "aggregator/store/store.h"
+#include "aggregator/store/readable_store.h"
 #include "perflib/path.h"
 #include "perflib/registration.h"
 
@@ -43,7 +43,7 @@ bool IsShown(const perflib::CounterRegistration& counter);
 // if the caller is gone.
 class Fleet {
  public:
-  explicit Fleet(Store* store) : store_(*store) {}
+  explicit Fleet(ReadableStore* store) : store_(*store) {}
 
   // Whether an agent has ever connected.
   bool HasMachines() const { return store_.directory().HasMachines(); }
@@ -80,7 +80,7 @@ class Fleet {
   // Returns a catalogue's countersets; empty if the catalogue is unknown.
   std::shared_ptr<const Schemas> Catalogue(const std::string& hash);
 
-  Store& store_;
+  ReadableStore& store_;
   absl::Mutex mutex_;
   std::map<std::string, std::shared_ptr<const Schemas>> catalogues_
       ABSL_GUARDED_BY(mutex_);

@@ -122,7 +122,7 @@ class Evaluators : public SeriesSink {
 }  // namespace
 
 absl::StatusOr<std::optional<MachineAnswer>> EvaluateMachine(
-    Store& store, const std::string& machine,
+    ReadableStore& store, const std::string& machine,
     const std::vector<SelectedCounterset>& countersets, const WindowGrid& grid,
     const Evaluation& evaluation, size_t max_held, QueryMeter* meter) {
   Evaluators evaluators(grid, evaluation, max_held, meter);

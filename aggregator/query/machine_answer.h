@@ -16,7 +16,7 @@
 #include "aggregator/query/series_reader.h"
 #include "aggregator/query/series_result.h"
 #include "aggregator/query/window_grid.h"
-#include "aggregator/store/store.h"
+#include "aggregator/store/readable_store.h"
 
 namespace fleetperf::aggregator {
 
@@ -47,7 +47,7 @@ struct Evaluation {
 // windows and values would be in memory; the meter then does not count the
 // samples read. Returns the errors of the store and the meter. Thread-safe.
 absl::StatusOr<std::optional<MachineAnswer>> EvaluateMachine(
-    Store& store, const std::string& machine,
+    ReadableStore& store, const std::string& machine,
     const std::vector<SelectedCounterset>& countersets, const WindowGrid& grid,
     const Evaluation& evaluation, size_t max_held, QueryMeter* meter);
 

@@ -16,7 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "aggregator/query/cancellation.h"
-#include "aggregator/store/store.h"
+#include "aggregator/store/readable_store.h"
 
 namespace fleetperf::aggregator {
 
@@ -36,7 +36,7 @@ struct QueryLimits {
 using MachineNow = std::function<absl::Time(const std::string& machine)>;
 
 struct QueryContext {
-  Store& store;
+  ReadableStore& store;
   MachineNow now_of;
   QueryLimits limits = {};
   // Called on any of the query's threads, by one at a time.

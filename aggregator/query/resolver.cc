@@ -28,12 +28,6 @@ bool IsOverruled(const Pattern& pattern, const std::string& name,
          names.contains(pattern.literal());
 }
 
-bool NamesAggregate(const Pattern& instance) {
-  return !instance.has_wildcards() ||
-         absl::EndsWithIgnoreCase(
-             instance.text(), absl::StrCat(",", perflib::kAggregateInstance));
-}
-
 // Returns the nearest name, or the command that lists the names.
 std::string Hint(absl::string_view wrong, const std::set<std::string>& names,
                  absl::string_view command) {
@@ -67,36 +61,6 @@ absl::Status CheckHasInstance(const std::string& text, const Path& path,
                      registration.name, "(*)\\", Excerpt(path.counter.text())));
   }
   return absl::OkStatus();
-}
-
-bool Selection::MatchesInstance(const std::string& name) const {
-  return !instance.has_value() || instance->Matches(name);
-}
-
-bool Selection::Selects(uint32_t counter_id, const std::string& name,
-                        uint32_t index) const {
-  return MatchesInstance(name) && instance_index.value_or(index) == index &&
-         std::count(counter_ids.begin(), counter_ids.end(), counter_id) > 0;
-}
-
-bool SelectedCounterset::NamesAggregate(uint32_t counter_id,
-                                        const std::string& instance,
-                                        uint32_t index) const {
-  return std::any_of(selections.begin(), selections.end(),
-                     [&](const Selection& selection) {
-                       return selection.instance.has_value() &&
-                              aggregator::NamesAggregate(*selection.instance) &&
-                              selection.Selects(counter_id, instance, index);
-                     });
-}
-
-bool SelectedCounterset::Selects(uint32_t counter_id,
-                                 const std::string& instance,
-                                 uint32_t index) const {
-  return std::any_of(selections.begin(), selections.end(),
-                     [&](const Selection& selection) {
-                       return selection.Selects(counter_id, instance, index);
-                     });
 }
 
 absl::StatusOr<PathSet> PathSet::Parse(const std::vector<std::string>& paths,
@@ -151,6 +115,22 @@ bool PathSet::HasPathOf(const std::string& machine) const {
   };
   return is_named || std::any_of(machine_patterns_.begin(),
                                  machine_patterns_.end(), matches);
+}
+
+std::vector<std::string> PathSet::MachineTexts() const {
+  std::set<std::string> texts;
+  for (const NamedPath& path : paths_) texts.insert(path.path.machine.text());
+  return {texts.begin(), texts.end()};
+}
+
+std::vector<std::string> PathSet::CountersetTexts() const {
+  std::set<std::string> texts;
+  for (const NamedPath& named : paths_) {
+    const auto& guid = named.path.counterset_guid;
+    texts.insert(guid.has_value() ? guid->ToString()
+                                  : named.path.counterset.text());
+  }
+  return {texts.begin(), texts.end()};
 }
 
 bool PathSet::NamesMachine(const std::string& machine) const {

@@ -18,36 +18,10 @@
 #include "aggregator/query/machine_filter.h"
 #include "aggregator/samples/directory.h"
 #include "aggregator/samples/frame.h"
+#include "aggregator/samples/selection.h"
 #include "perflib/path.h"
 
 namespace fleetperf::aggregator {
-
-// The counters and instances of one counterset that a path selects.
-struct Selection {
-  std::optional<perflib::Pattern> instance;  // std::nullopt: no instances
-  std::optional<uint32_t> instance_index;
-  std::vector<uint32_t> counter_ids;
-
-  bool MatchesInstance(const std::string& name) const;
-  // Whether a series is selected. `index` is the number of its instance among
-  // those with its name.
-  bool Selects(uint32_t counter_id, const std::string& name,
-               uint32_t index) const;
-};
-
-// The selections of all paths in one counterset of one machine.
-struct SelectedCounterset {
-  std::shared_ptr<const Schema> schema;
-  std::vector<Selection> selections;
-
-  // Whether a path selects a series.
-  bool Selects(uint32_t counter_id, const std::string& instance,
-               uint32_t index) const;
-  // Whether a path that selects the series, whose instance is an aggregate,
-  // names the aggregate: its instance has no wildcards, or ends in ",_Total".
-  bool NamesAggregate(uint32_t counter_id, const std::string& instance,
-                      uint32_t index) const;
-};
 
 // Selected countersets by machine.
 using Selected = std::map<std::string, std::vector<SelectedCounterset>>;
@@ -80,6 +54,10 @@ class PathSet {
   bool MatchesMachine(const std::string& machine) const;
   // Same for a caller that has the machine's labels.
   bool MatchesMachine(const std::string& machine, const Labels& labels) const;
+  // The machines and countersets of all paths, as written, each once. All other
+  // machines and countersets are irrelevant, except to errors.
+  std::vector<std::string> MachineTexts() const;
+  std::vector<std::string> CountersetTexts() const;
   // See MachineFilter::uses_labels.
   bool uses_labels() const { return filter_.uses_labels(); }
   // The number of different patterns of machines that have wildcards. Each

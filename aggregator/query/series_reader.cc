@@ -240,7 +240,7 @@ absl::Duration LongestInterval(
 }
 
 absl::StatusOr<MachineSeries> ReadSeries(
-    Store& store, const std::string& machine,
+    ReadableStore& store, const std::string& machine,
     const std::vector<SelectedCounterset>& selected, absl::Time from,
     absl::Time to, SeriesSink* sink) {
   size_t next_number = 0;
@@ -279,6 +279,7 @@ absl::StatusOr<MachineSeries> ReadSeries(
            [&](const CollectedQuery& query, const Instance& instance) {
              return reader_of(query.schema)->Wants(instance);
            },
+       .selected = &selected,
        .may_fold =
            [&](const CollectedQuery& query, int64_t second, int64_t last) {
              return reader_of(query.schema)->TakesFolded(query, second, last);

@@ -15,7 +15,7 @@
 #include "aggregator/query/path_check.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/samples/series_run.h"
-#include "aggregator/store/store.h"
+#include "aggregator/store/readable_store.h"
 #include "fleetperf/v1/values.pb.h"
 
 namespace fleetperf::aggregator {
@@ -79,7 +79,7 @@ absl::Duration LongestInterval(const Directory& directory,
 // sink also gets the samples before that the first values need, and may get
 // other ones.
 absl::StatusOr<MachineSeries> ReadSeries(
-    Store& store, const std::string& machine,
+    ReadableStore& store, const std::string& machine,
     const std::vector<SelectedCounterset>& selected, absl::Time from,
     absl::Time to, SeriesSink* sink);
 

@@ -75,6 +75,11 @@ class RocksDbStore : public Store {
     return stored;
   }
 
+  std::map<uint32_t, uint64_t> EpochsOf(
+      const std::string& agent) const override {
+    return epochs_.EpochsOf(agent);
+  }
+
   absl::Status Commit(absl::Span<const BatchToCommit> batches) override {
     Changes changes(database_.get());
     std::vector<BatchTimes> times;

@@ -26,6 +26,7 @@
 #include "aggregator/samples/frame.h"
 #include "aggregator/samples/resolution.h"
 #include "aggregator/samples/unexported.h"
+#include "aggregator/store/readable_store.h"
 #include "base/clock.h"
 #include "fleetperf/v1/fleet.pb.h"
 
@@ -36,14 +37,10 @@ class Definitions;
 namespace fleetperf::aggregator {
 
 // Thread-safe.
-class Store {
+class Store : public ReadableStore {
  public:
-  virtual ~Store() = default;
-
   // 16 random bytes that identify the store.
   virtual const std::string& id() const = 0;
-
-  virtual const Directory& directory() const = 0;
 
   // Bytes on disk, without the newest batches.
   virtual uint64_t size() const = 0;
@@ -65,6 +62,10 @@ class Store {
   virtual absl::StatusOr<StoredEpoch> OpenEpoch(
       const std::string& agent, uint64_t epoch,
       const Dictionary::Limits& limits) = 0;
+
+  // Returns the agent's epochs, by their numbers.
+  virtual std::map<uint32_t, uint64_t> EpochsOf(
+      const std::string& agent) const = 0;
 
   // Stores the batches and raises the durable sequences of their epochs. The
   // caller holds the dictionaries of these epochs. If the result is OK,
@@ -94,41 +95,6 @@ class Store {
   virtual absl::Status KeepDefinitions(uint32_t epoch_number,
                                        const v1::Definitions& definitions) = 0;
 
-  // Reads the samples of one machine, ordered by epoch and sequence: all frames
-  // that `filter` accepts and that have ticks between `from` and `to`. `filter`
-  // does not depend on the machine of a query, which may be empty. A frame may
-  // extend beyond the range. Stops at the first error of `on_frame`, and
-  // returns it. Damaged data is skipped and logged.
-  struct ReadRequest {
-    std::string machine;
-    absl::Time from;
-    absl::Time to;
-    QueryFilter filter;
-    // The columns, by number, and the instances to read of the accepted
-    // queries. Empty: all. Others may be returned, too, where skipping them
-    // saves nothing.
-    std::function<std::vector<bool>(const CollectedQuery&)> columns = nullptr;
-    std::function<bool(const CollectedQuery&, const Instance&)> instances =
-        nullptr;
-    // If set, returns whether frames of an accepted query may be folded (see
-    // Frame::fold) whose ticks after the first one are from `second` to `last`,
-    // in units of PerfTime100NSec.
-    std::function<bool(const CollectedQuery&, int64_t second, int64_t last)>
-        may_fold = nullptr;
-    // If set, called before the first frame with each epoch that has such
-    // frames. Samples of the epoch's batches up to `sequence` are read; samples
-    // of later batches are not.
-    std::function<void(uint32_t epoch_number, uint64_t sequence)> on_epoch =
-        nullptr;
-    // If set, called for each chunk that is listed, and before each one is
-    // read, which may have no frame. An error ends the read, and is returned.
-    std::function<absl::Status()> on_chunk = nullptr;
-  };
-  virtual absl::Status Read(
-      const ReadRequest& request,
-      absl::FunctionRef<absl::Status(const Frame&)> on_frame,
-      absl::FunctionRef<void(const Loss&)> on_loss) = 0;
-
   // Whether the store keeps cursors for an export. While it does, samples that
   // arrive are unexported until SetExported has covered them; samples that
   // arrived before and that Compact has moved are not. Ending forgets them.
@@ -147,17 +113,10 @@ class Store {
   virtual bool HasCatalogue(absl::string_view hash) const = 0;
   virtual absl::Status PutCatalogue(absl::string_view hash,
                                     absl::string_view content) = 0;
-  virtual absl::StatusOr<std::string> GetCatalogue(
-      absl::string_view hash) const = 0;
 
   // The description of a machine's agent that users see. It survives restarts.
   virtual absl::Status PutMachine(const v1::Machine& machine,
                                   absl::string_view catalogue_hash) = 0;
-  struct StoredMachine {
-    v1::Machine machine;
-    std::string catalogue_hash;
-  };
-  virtual std::vector<StoredMachine> GetMachines() const = 0;  // by name
   // Returns std::nullopt if no machine has this name.
   virtual std::optional<StoredMachine> FindMachine(
       const std::string& name) const = 0;
@@ -170,6 +129,7 @@ class Store {
   virtual void SetLabelRules(LabelRules rules) = 0;
   // See Directory. The listener must not call the store.
   virtual void SetLabelsListener(Directory::LabelsListener listener) = 0;
+  using ReadableStore::GetMachines;
   // Returns up to `max` machines whose names follow `after`.
   virtual std::vector<StoredMachine> GetMachines(const std::string& after,
                                                  size_t max) const = 0;

@@ -33,6 +33,10 @@ class StoreWrapper : public aggregator::Store {
       const aggregator::Dictionary::Limits& limits) override {
     return store_.OpenEpoch(agent, epoch, limits);
   }
+  std::map<uint32_t, uint64_t> EpochsOf(
+      const std::string& agent) const override {
+    return store_.EpochsOf(agent);
+  }
   absl::StatusOr<bool> HasBatch(uint32_t epoch_number, uint64_t sequence,
                                 uint64_t fingerprint) const override {
     return store_.HasBatch(epoch_number, sequence, fingerprint);

@@ -125,6 +125,27 @@ absl::StatusOr<StoredEpoch> EpochTable::Make(const std::string& agent,
   return epoch;
 }
 
+std::map<uint32_t, uint64_t> EpochTable::EpochsOf(
+    const std::string& agent) const {
+  std::map<uint32_t, uint64_t> epochs;
+  std::string prefix = EpochKey(agent, 0);
+  prefix.resize(prefix.size() - sizeof(uint64_t));
+  // Readers take an epoch that is missing for one that no other store has.
+  database_
+      .ForEach(Family::kDefault, prefix,
+               [&](absl::string_view key, absl::string_view record) {
+                 key.remove_prefix(prefix.size());
+                 uint64_t epoch = 0;
+                 uint32_t number = 0;
+                 if (GetBigEndian(&key, &epoch) && key.empty() &&
+                     GetBigEndian(&record, &number)) {
+                   epochs[number] = epoch;
+                 }
+               })
+      .IgnoreError();
+  return epochs;
+}
+
 void EpochTable::PutDurable(uint32_t epoch_number, uint64_t sequence,
                             uint64_t fingerprint, Changes* changes) {
   changes->Put(Family::kDefault, DurableKey(epoch_number),

@@ -49,6 +49,9 @@ class EpochTable {
   absl::StatusOr<StoredEpoch> Open(const std::string& agent, uint64_t epoch,
                                    const Dictionary::Limits& limits);
 
+  // See Store::EpochsOf.
+  std::map<uint32_t, uint64_t> EpochsOf(const std::string& agent) const;
+
   // Adds a change that makes the epoch durable up to this batch.
   static void PutDurable(uint32_t epoch_number, uint64_t sequence,
                          uint64_t fingerprint, Changes* changes);
