@@ -15,6 +15,7 @@
 #include "aggregator/maintenance/maintenance.h"
 #include "aggregator/own/own_collection.h"
 #include "aggregator/own/own_counters.h"
+#include "aggregator/peers/peers.h"
 #include "aggregator/plan/planner.h"
 #include "aggregator/query/fleet.h"
 #include "aggregator/rpc/certificate_watch.h"
@@ -25,9 +26,12 @@
 #include "aggregator/services/fleet_lists.h"
 #include "aggregator/services/fleet_service.h"
 #include "aggregator/services/health_service.h"
+#include "aggregator/services/own_machines.h"
+#include "aggregator/services/peer_service.h"
 #include "aggregator/services/plan_service.h"
 #include "aggregator/services/query_answers.h"
 #include "aggregator/services/query_service.h"
+#include "aggregator/services/read_scope.h"
 #include "aggregator/services/subscription_service.h"
 #include "aggregator/services/subscriptions.h"
 #include "aggregator/services/work_slots.h"
@@ -50,9 +54,13 @@ class RunningAggregator : public Aggregator {
   // Constructs the parts in dependency order: each part receives pointers to
   // parts constructed before it. The hub and the planner also call the ingest,
   // through the callbacks set below.
-  RunningAggregator(const Config& config, std::unique_ptr<Store> store,
-                    const Clock* clock)
-      : config_(config), clock_(*clock), store_(std::move(store)) {
+  RunningAggregator(const Config& config, std::shared_ptr<TlsIdentity> identity,
+                    std::unique_ptr<Store> store, const Clock* clock)
+      : config_(config),
+        clock_(*clock),
+        peers_(config.peers, identity),
+        store_(std::move(store)),
+        identity_(std::move(identity)) {
     store_->SetLabelRules(config.machine_labels);
     fleet_ = std::make_unique<Fleet>(store_.get());
     hub_ = std::make_unique<Hub>(store_.get(), config.subscriptions);
@@ -76,14 +84,17 @@ class RunningAggregator : public Aggregator {
       return NowOf(machine);
     };
     streams_.push_back(MakeCollectionService(ingest_.get()));
-    subscriptions_ = std::make_unique<Subscriptions>(store_.get(), fleet_.get(),
-                                                     hub_.get(), clock);
+    own_machines_ = std::make_unique<OwnMachines>(store_.get(), ingest_.get(),
+                                                  expected_.get());
+    scopes_ = std::make_unique<ReadScopes>(store_.get(), fleet_.get(), now_of,
+                                           &peers_);
+    subscriptions_ = std::make_unique<Subscriptions>(
+        store_.get(), fleet_.get(), hub_.get(), clock, &peers_);
     streams_.push_back(MakeSubscriptionService(subscriptions_.get()));
+    services_.push_back(MakeQueryService(queries()));
+    services_.push_back(MakeFleetService(lists()));
     services_.push_back(
-        MakeQueryService(store_.get(), fleet_.get(), now_of, &query_slots_));
-    services_.push_back(MakeFleetService(store_.get(), fleet_.get(),
-                                         ingest_.get(), expected_.get(),
-                                         &list_slots_));
+        MakePeerService(store_.get(), own_machines_.get(), now_of));
     services_.push_back(MakePlanService(store_.get(), fleet_.get(),
                                         ingest_.get(), planner_.get()));
     AdministrationParts administration = {.name = config.name,
@@ -118,6 +129,8 @@ class RunningAggregator : public Aggregator {
     hub_->Stop();  // joins threads that call the ingest and read the store
     planner_->SetListener(nullptr);
     store_->SetLabelsListener(nullptr);
+    scopes_.reset();
+    own_machines_.reset();
     expected_.reset();
     ingest_.reset();       // commits pending batches
     maintenance_.reset();  // joins the thread that changes the store
@@ -129,20 +142,19 @@ class RunningAggregator : public Aggregator {
     store_.reset();
   }
 
-  absl::Status Serve(std::shared_ptr<TlsIdentity> identity) {
+  absl::Status Serve() {
     auto clients = std::make_shared<ClientCertificates>(&clock_);
     ASSIGN_OR_RETURN(RevokedFile revoked,
                      RevokedFile::Load(config_.revoked, clients.get()));
-    identity_ = identity;
-    std::vector<std::shared_ptr<TlsIdentity>> identities = {identity};
+    std::vector<std::shared_ptr<TlsIdentity>> identities = {identity_};
     if (!config_.web.listen.empty()) {
       ASSIGN_OR_RETURN(const auto own, LoadPageIdentity());
-      if (own != identity) identities.push_back(own);
+      if (own != identity_) identities.push_back(own);
       RETURN_IF_ERROR(ServePage(own, clients));
     }
     ASSIGN_OR_RETURN(
         server_, RpcServer::Start(config_.listen, config_.address_file,
-                                  config_.connections, identity->ForServer(),
+                                  config_.connections, identity_->ForServer(),
                                   std::move(clients), services_, streams_));
     certificate_watch_ = std::make_unique<CertificateWatch>(
         std::move(identities), std::move(revoked), server_.get(), &clock_);
@@ -180,9 +192,16 @@ class RunningAggregator : public Aggregator {
     planner_->SetEntries(config.plans);
     expected_->Set(config.expected_machines);
     maintenance_->SetRetention(config.retention);
+    peers_.Set(config.peers);
   }
 
  private:
+  // What services and the page answer with.
+  FleetLists lists() {
+    return FleetLists(scopes_.get(), own_machines_.get(), &list_slots_);
+  }
+  QueryAnswers queries() { return QueryAnswers(scopes_.get(), &query_slots_); }
+
   // Returns the certificate that the page shows to browsers.
   absl::StatusOr<std::shared_ptr<TlsIdentity>> LoadPageIdentity() {
     if (config_.web.certificate.empty()) return identity_;
@@ -204,16 +223,7 @@ class RunningAggregator : public Aggregator {
              .authority = identity_,
              .clients = std::move(clients),
              .clock = &clock_},
-            FleetLists(store_.get(), fleet_.get(), ingest_.get(),
-                       expected_.get(), &list_slots_),
-            QueryAnswers({.store = store_.get(),
-                          .fleet = fleet_.get(),
-                          .now_of =
-                              [this](const std::string& machine) {
-                                return NowOf(machine);
-                              },
-                          .slots = &query_slots_}),
-            subscriptions_.get(),
+            lists(), queries(), subscriptions_.get(),
             {.store = store_.get(),
              .now_of =
                  [this](const std::string& machine) { return NowOf(machine); },
@@ -244,6 +254,7 @@ class RunningAggregator : public Aggregator {
   // Lists do not wait for queries, which may take minutes.
   WorkSlots query_slots_{{}};
   WorkSlots list_slots_{{}};
+  Peers peers_;
   // In construction order. The destructor defines the order of destruction.
   std::unique_ptr<Store> store_;
   std::unique_ptr<Fleet> fleet_;
@@ -251,12 +262,14 @@ class RunningAggregator : public Aggregator {
   std::unique_ptr<Planner> planner_;
   std::unique_ptr<Ingest> ingest_;
   std::unique_ptr<ExpectedMachines> expected_;
+  std::unique_ptr<OwnMachines> own_machines_;
+  std::unique_ptr<ReadScopes> scopes_;
   std::unique_ptr<ClockGuard> guard_;
   std::unique_ptr<Maintenance> maintenance_;
   std::unique_ptr<Subscriptions> subscriptions_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::vector<std::unique_ptr<StreamService>> streams_;
-  std::shared_ptr<TlsIdentity> identity_;
+  const std::shared_ptr<TlsIdentity> identity_;
   std::unique_ptr<RpcServer> server_;
   std::unique_ptr<web::WebPage> page_;  // nullptr: there is none
   std::unique_ptr<CertificateWatch> certificate_watch_;
@@ -278,9 +291,9 @@ absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(
       std::unique_ptr<Store> store,
       OpenRocksDbStore(config.store_directory, clock, config.recent_memory));
   RETURN_IF_ERROR(store->KeepExportCursors(config.exporting.has_value()));
-  auto aggregator =
-      std::make_unique<RunningAggregator>(config, std::move(store), clock);
-  RETURN_IF_ERROR(aggregator->Serve(std::move(identity)));
+  auto aggregator = std::make_unique<RunningAggregator>(
+      config, std::move(identity), std::move(store), clock);
+  RETURN_IF_ERROR(aggregator->Serve());
   return aggregator;
 }
 

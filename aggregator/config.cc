@@ -172,6 +172,11 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
   config.tls = ReadTlsFiles(tls);
   tls.ReadPath("revoked", &config.revoked);
   ReadWeb(root, &config.web);
+  root.Read("peers", &config.peers);
+  for (const std::string& address : config.peers) {
+    const absl::Status status = CheckAddress(address);
+    if (!status.ok()) root.Error("peers", status.message());
+  }
   ConfigSection store = root.Section("store");
   store.RequirePath("directory", &config.store_directory);
   ReadRetention(store, &config.retention);

@@ -41,6 +41,7 @@ struct Config {
   TlsFiles tls;
   WebConfig web;
   std::string revoked;  // the list of revoked certificates; "" if there is none
+  std::vector<std::string> peers;  // "host:port" of other aggregators
   std::string store_directory;
   uint64_t recent_memory = 0;  // the budget of the newest batches in memory
   Retention retention;

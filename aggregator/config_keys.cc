@@ -48,6 +48,11 @@ constexpr ConfigKey kKeys[] = {
      kRestart,
      "the host of `web.listen`, or else the first name in the page's "
      "certificate, with the port"},
+    {"peers",
+     "`host:port` of the other aggregators, whose machines this one answers "
+     "for, too ([scaling.md](../tasks/scaling.md)); its own address may be in "
+     "the list, so all aggregators may have the same one",
+     kReload, "none"},
     {"store.directory", "created if missing; one process at a time"},
     {"store.full_resolution",
      "samples received longer ago are thinned to one a minute", kReload},

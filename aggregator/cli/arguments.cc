@@ -21,16 +21,24 @@ Format FormatOf(const std::string& name) {
   return Format::kTable;
 }
 
-// Reports the paths without samples and the silent machines.
+// Reports the unreachable aggregators, the paths without samples and the silent
+// machines.
 absl::Status Report(const Connection& connection, Format format,
                     const absl::Status& status) {
+  for (const v1::UnreachablePeer& peer : connection.unreachable()) {
+    PrintUnreachable(peer, format);
+  }
   for (const v1::Missing& missing : connection.missing()) {
     PrintMissing(missing, format);
   }
   if (status.ok() || IsMissing(status)) {
     PrintSilent(connection.silent(), format);
   }
-  if (connection.missing().empty()) return status;
+  if (connection.missing().empty()) {
+    return status.ok() && !connection.unreachable().empty()
+               ? MissingError(AlreadyReported())
+               : status;
+  }
   if (!status.ok() && !IsMissing(status)) return status;
   return MissingError(AlreadyReported());
 }

@@ -335,6 +335,9 @@ absl::StatusOr<CheckResult> RunCheck(const ConnectionFlags& to,
     result.AddMissing(
         absl::StrCat(Excerpt(missing.path()), ": ", missing.reason()));
   }
+  for (const v1::UnreachablePeer& peer : connection.unreachable()) {
+    result.AddMissing(UnreachableText(peer));
+  }
   const absl::Time now = Clock::Real().Now();
   for (const v1::SilentMachine& machine : connection.silent()) {
     if (now - FromProto(machine.newest_sample()) <= limits.stale) continue;

@@ -108,6 +108,13 @@ void Connection::AddSilent(const v1::SilentMachine& machine) const {
   reports_->silent.push_back(machine);
 }
 
+void Connection::AddUnreachable(const v1::UnreachablePeer& peer) const {
+  for (const v1::UnreachablePeer& known : reports_->unreachable) {
+    if (known.address() == peer.address()) return;  // by another page
+  }
+  reports_->unreachable.push_back(peer);
+}
+
 absl::Status Connection::Explain(const grpc::Status& status,
                                  RpcStage stage) const {
   absl::Status explained = StatusFromRpc(status, address_, stage);

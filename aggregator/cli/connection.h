@@ -63,6 +63,12 @@ class Connection {
     return reports_->silent;
   }
 
+  // Same for aggregators whose machines are missing in an answer.
+  void AddUnreachable(const v1::UnreachablePeer& peer) const;
+  const std::vector<v1::UnreachablePeer>& unreachable() const {
+    return reports_->unreachable;
+  }
+
   // Returns a call's status with a message that suggests the remedy. NotFound
   // is a MissingError.
   absl::Status Explain(const grpc::Status& status,
@@ -77,6 +83,7 @@ class Connection {
   struct Reports {
     std::vector<v1::Missing> missing;
     std::vector<v1::SilentMachine> silent;
+    std::vector<v1::UnreachablePeer> unreachable;
   };
   std::shared_ptr<Reports> reports_;
 };

@@ -159,6 +159,9 @@ absl::Status Explain(const Connection& connection, Format format,
                                   ->ExplainValue(&context, request, &response);
   progress.reset();
   RETURN_IF_ERROR(connection.Explain(status));
+  for (const v1::UnreachablePeer& peer : response.unreachable()) {
+    connection.AddUnreachable(peer);
+  }
   const auto csv = MakePrinter(Format::kCsv);
   for (const v1::Explanation& explanation : response.explanations()) {
     switch (format) {

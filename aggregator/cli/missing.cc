@@ -36,6 +36,21 @@ void PrintMissing(const v1::Missing& missing, Format format) {
                          ShellHint(missing.path())));
 }
 
+std::string UnreachableText(const v1::UnreachablePeer& peer) {
+  return absl::StrCat("the machines of the aggregator at ", peer.address(),
+                      " are missing: ", peer.reason());
+}
+
+void PrintUnreachable(const v1::UnreachablePeer& peer, Format format) {
+  if (format == Format::kJson) {
+    PutLine(ToJson({{.name = "aggregator", .value = peer.address()},
+                    {.name = "value"},
+                    {.name = "status", .value = std::string("unreachable")},
+                    {.name = "reason", .value = peer.reason()}}));
+  }
+  PrintNote(UnreachableText(peer));
+}
+
 std::string SilenceText(const v1::SilentMachine& machine, absl::Time now) {
   return absl::StrCat("no samples of ", machine.machine(),
                       " in this time: its newest is of ",

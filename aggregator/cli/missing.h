@@ -19,6 +19,12 @@ void PrintMissing(const v1::Missing& missing, Format format);
 // only the first few.
 void PrintSilent(const std::vector<v1::SilentMachine>& machines, Format format);
 
+// Prints an aggregator whose machines are missing.
+void PrintUnreachable(const v1::UnreachablePeer& peer, Format format);
+
+// Returns "the machines of the aggregator at agg-2:7443 are missing: ...".
+std::string UnreachableText(const v1::UnreachablePeer& peer);
+
 // Returns "no samples of web-1 in this time: its newest is of 21:45:12Z, 5m2s
 // old".
 std::string SilenceText(const v1::SilentMachine& machine, absl::Time now);

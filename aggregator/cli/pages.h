@@ -19,8 +19,8 @@
 namespace fleetperf::cli {
 
 // Requests a list page by page and calls `use` for each page, while the next
-// page is on its way. Stops when the output has failed. Returns the error of
-// the first page that fails.
+// page is on its way. Records unreachable aggregators. Stops when the output
+// has failed. Returns the error of the first page that fails.
 template <typename Request, typename Response>
 absl::Status ForEachPage(const Connection& connection,
                          grpc::Status (v1::FleetService::Stub::*list)(
@@ -46,6 +46,9 @@ absl::Status ForEachPage(const Connection& connection,
     request.set_page_token(page.response.next_page_token());
     if (!request.page_token().empty()) {
       next = std::async(std::launch::async, fetch, request);
+    }
+    for (const v1::UnreachablePeer& peer : page.response.unreachable()) {
+      connection.AddUnreachable(peer);
     }
     use(page.response);
   } while (!request.page_token().empty() && !HasOutputFailed());

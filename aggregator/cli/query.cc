@@ -321,6 +321,10 @@ absl::Status ForEachResult(
       connection.AddSilent(response.silent());
       continue;
     }
+    if (response.has_unreachable()) {
+      connection.AddUnreachable(response.unreachable());
+      continue;
+    }
     if (response.has_progress()) {
       progress.SetMachines(response.progress());
       continue;
@@ -382,6 +386,9 @@ absl::Status QueryRaw(const Connection& connection, Format format,
     if (response.has_series()) series = response.series();
     if (response.has_missing()) connection.AddMissing(response.missing());
     if (response.has_silent()) connection.AddSilent(response.silent());
+    if (response.has_unreachable()) {
+      connection.AddUnreachable(response.unreachable());
+    }
     if (response.has_samples()) progress.BeforeValues();
     for (const v1::RawSample& sample : response.samples().samples()) {
       printer->Print(RawRecord(series, sample));

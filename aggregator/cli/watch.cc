@@ -387,6 +387,12 @@ class Watcher {
       paths_.Remove(missing.path());
       is_missing_ = true;
     }
+    if (response->only_own_machines() && !is_told_missing_) {
+      std::fprintf(stderr,
+                   "fleetperf: only the machines of the aggregator at %s are "
+                   "watched; watch those of other aggregators there\n",
+                   connection_.address().c_str());
+    }
     is_told_missing_ = true;
     for (const v1::Series& series : response->series()) paths_.Add(series);
     if (viewer_ == nullptr && format_ == Format::kTable) {

@@ -157,13 +157,16 @@ bool IsShown(const perflib::CounterRegistration& counter) {
          (counter.attrib & perflib::kAttribNoDisplayable) == 0;
 }
 
-std::shared_ptr<const Fleet::Schemas> Fleet::Catalogue(
-    const std::string& hash) {
-  absl::MutexLock lock(&mutex_);
-  const auto known = catalogues_.find(hash);
-  if (known != catalogues_.end()) return known->second;
+std::shared_ptr<const CatalogueCache::Schemas> CatalogueCache::Get(
+    const std::string& hash, const ReadableStore& store) {
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto known = catalogues_.find(hash);
+    if (known != catalogues_.end()) return known->second;
+  }
+  // Without the lock, because the store may be that of another aggregator.
   auto countersets = std::make_shared<Schemas>();
-  const auto content = store_.GetCatalogue(hash);
+  const auto content = store.GetCatalogue(hash);
   v1::CatalogueContent parsed;
   if (!content.ok() || !parsed.ParseFromString(*content)) return countersets;
   for (const v1::CountersetRegistration& proto : parsed.countersets()) {
@@ -174,14 +177,15 @@ std::shared_ptr<const Fleet::Schemas> Fleet::Catalogue(
         Schema{.hash = std::move(schema_hash),
                .registration = *std::move(registration)}));
   }
+  absl::MutexLock lock(&mutex_);
   // Many machines share few catalogues, so usually all are cached.
-  if (catalogue_bytes_ + content->size() > kMaxCatalogueBytes) {
+  if (bytes_ + content->size() > kMaxCatalogueBytes) {
     catalogues_.clear();
-    catalogue_bytes_ = 0;
+    bytes_ = 0;
   }
-  catalogue_bytes_ += content->size();
-  catalogues_[hash] = countersets;
-  return countersets;
+  const auto [entry, is_new] = catalogues_.try_emplace(hash, countersets);
+  if (is_new) bytes_ += content->size();
+  return entry->second;
 }
 
 std::vector<FleetCounterset> Fleet::Countersets(

@@ -39,11 +39,35 @@ struct FleetCounterset {
 // listings omit.
 bool IsShown(const perflib::CounterRegistration& counter);
 
+// Decoded catalogues, of any store. Thread-safe.
+class CatalogueCache {
+ public:
+  using Schemas = std::vector<std::shared_ptr<const Schema>>;
+
+  // Returns a catalogue's countersets; empty if `store` does not have it.
+  std::shared_ptr<const Schemas> Get(const std::string& hash,
+                                     const ReadableStore& store);
+
+ private:
+  absl::Mutex mutex_;
+  std::map<std::string, std::shared_ptr<const Schemas>> catalogues_
+      ABSL_GUARDED_BY(mutex_);
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
 // Thread-safe. The calls with `is_cancelled` return what they have found so far
 // if the caller is gone.
 class Fleet {
  public:
-  explicit Fleet(ReadableStore* store) : store_(*store) {}
+  explicit Fleet(ReadableStore* store,
+                 std::shared_ptr<CatalogueCache> catalogues =
+                     std::make_shared<CatalogueCache>())
+      : store_(*store), catalogues_(std::move(catalogues)) {}
+
+  // The cache, for fleets with some of the same catalogues.
+  const std::shared_ptr<CatalogueCache>& catalogues() const {
+    return catalogues_;
+  }
 
   // Whether an agent has ever connected.
   bool HasMachines() const { return store_.directory().HasMachines(); }
@@ -75,16 +99,13 @@ class Fleet {
       const IsCancelled& is_cancelled = nullptr);
 
  private:
-  using Schemas = std::vector<std::shared_ptr<const Schema>>;
-
-  // Returns a catalogue's countersets; empty if the catalogue is unknown.
-  std::shared_ptr<const Schemas> Catalogue(const std::string& hash);
+  std::shared_ptr<const CatalogueCache::Schemas> Catalogue(
+      const std::string& hash) {
+    return catalogues_->Get(hash, store_);
+  }
 
   ReadableStore& store_;
-  absl::Mutex mutex_;
-  std::map<std::string, std::shared_ptr<const Schemas>> catalogues_
-      ABSL_GUARDED_BY(mutex_);
-  size_t catalogue_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  const std::shared_ptr<CatalogueCache> catalogues_;
 };
 
 }  // namespace fleetperf::aggregator

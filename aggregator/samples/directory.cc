@@ -23,22 +23,19 @@ std::set<uint32_t> CountersOf(const CollectedQuery& query) {
   return counters;
 }
 
-// Returns the list with the query's counters.
-CountersetList::List With(const CollectedQuery& query,
-                          const CountersetList& before) {
-  CountersetList::List list(before.begin(), before.end());
+// Returns the list with the counters of a query.
+CountersetList::List With(const std::shared_ptr<const Schema>& schema,
+                          absl::Duration interval,
+                          const std::set<uint32_t>& counters,
+                          CountersetList::List list) {
   const auto place =
       std::find_if(list.begin(), list.end(), [&](const auto& counterset) {
-        return counterset->schema->hash == query.schema->hash;
+        return counterset->schema->hash == schema->hash;
       });
   CollectedCounterset changed;
   if (place != list.end()) changed = **place;
-  changed.schema = query.schema;
-  for (const CollectedQuery::Column& column : query.columns) {
-    if (!column.only_linked) {
-      changed.counters[column.counter_id] = query.interval;
-    }
-  }
+  changed.schema = schema;
+  for (const uint32_t id : counters) changed.counters[id] = interval;
   auto counterset =
       std::make_shared<const CollectedCounterset>(std::move(changed));
   if (place != list.end()) {
@@ -76,7 +73,8 @@ bool AreEqual(const CountersetList::List& a, const CountersetList::List& b) {
 QueryTicks::QueryTicks(const CollectedQuery& query)
     : schema_(query.schema),
       interval_(query.interval),
-      counters_(CountersOf(query)) {}
+      counters_(std::make_shared<const std::set<uint32_t>>(CountersOf(query))) {
+}
 
 void QueryTicks::Note(absl::Time tick) {
   const int64_t nanos = absl::ToUnixNanos(tick);
@@ -91,7 +89,7 @@ std::optional<absl::Time> QueryTicks::TimeOf(int64_t unix_nanos) {
 
 bool QueryTicks::IsOf(const CollectedQuery& query) const {
   return query.schema->hash == schema_->hash && query.interval == interval_ &&
-         CountersOf(query) == counters_;
+         CountersOf(query) == *counters_;
 }
 
 bool QueryTicks::Has(const Schema& schema) const {
@@ -99,7 +97,7 @@ bool QueryTicks::Has(const Schema& schema) const {
 }
 
 bool QueryTicks::Has(const Schema& schema, uint32_t counter_id) const {
-  return Has(schema) && counters_.contains(counter_id);
+  return Has(schema) && counters_->contains(counter_id);
 }
 
 const Directory::Machine* Directory::Find(const std::string& machine) const {
@@ -240,7 +238,10 @@ void Directory::NotifyListener(std::vector<std::string> machines) {
 std::shared_ptr<QueryTicks> Directory::AddQuery(const CollectedQuery& query) {
   absl::MutexLock lock(&mutex_);
   Machine& machine = Get(query.machine);
-  machine.countersets = Share(With(query, machine.countersets));
+  const CountersetList& before = machine.countersets;
+  machine.countersets =
+      Share(With(query.schema, query.interval, CountersOf(query),
+                 CountersetList::List(before.begin(), before.end())));
   counterset_names_.insert(query.schema->registration.name);
   auto& all = machine.ticks;
   const auto known =
@@ -254,6 +255,40 @@ std::shared_ptr<QueryTicks> Directory::AddQuery(const CollectedQuery& query) {
                                }));
   }
   return all.emplace_back(std::make_shared<QueryTicks>(query));
+}
+
+std::optional<Directory::Entry> Directory::Describe(
+    const std::string& machine) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const Machine* found = Find(machine);
+  if (found == nullptr || found->is_hidden) return std::nullopt;
+  return Entry{.is_registered = found->is_entered,
+               .agent = found->agent,
+               .labels = LabelsOfLocked(machine),
+               .newest_sample = found->newest_sample,
+               .ticks = found->ticks};
+}
+
+void Directory::Add(const std::string& machine, Entry entry) {
+  absl::MutexLock lock(&mutex_);
+  Machine& added = Get(machine);
+  if (entry.is_registered) entered_ += !std::exchange(added.is_entered, true);
+  CountersetList::List list;
+  for (const auto& ticks : entry.ticks) {
+    list = With(ticks->schema(), ticks->interval(), ticks->counters(),
+                std::move(list));
+    counterset_names_.insert(ticks->schema()->registration.name);
+  }
+  added.countersets = Share(std::move(list));
+  SetAgent(machine, &added, std::move(entry.agent));
+  added.fixed_labels = std::move(entry.labels);
+  added.newest_sample = entry.newest_sample;
+  added.ticks = std::move(entry.ticks);
+}
+
+void Directory::AddCountersetName(const std::string& name) {
+  absl::MutexLock lock(&mutex_);
+  counterset_names_.insert(name);
 }
 
 void Directory::SetNewestSample(const std::string& machine, absl::Time time) {
@@ -312,13 +347,18 @@ std::string Directory::AgentOf(const std::string& machine) const {
 }
 
 Labels Directory::LabelsOf(const std::string& machine) const {
-  Labels labels;
   absl::ReaderMutexLock lock(&mutex_);
+  return LabelsOfLocked(machine);
+}
+
+Labels Directory::LabelsOfLocked(const std::string& machine) const {
+  Labels labels;
   const Machine* found = Find(machine);
   if (found == nullptr) {  // an expected machine that was never seen
     SetLabels(label_rules_->For(machine), &labels);
     return labels;
   }
+  if (found->fixed_labels.has_value()) return *found->fixed_labels;
   const Machine* agent = Find(found->agent);
   if (agent != nullptr) {
     labels = agent->own_labels;

@@ -74,6 +74,11 @@ class CountersetList {
 class QueryTicks {
  public:
   explicit QueryTicks(const CollectedQuery& query);
+  QueryTicks(std::shared_ptr<const Schema> schema, absl::Duration interval,
+             std::shared_ptr<const std::set<uint32_t>> counters)
+      : schema_(std::move(schema)),
+        interval_(interval),
+        counters_(std::move(counters)) {}
 
   void Note(absl::Time tick);
   // Return std::nullopt if no tick was noted.
@@ -86,6 +91,8 @@ class QueryTicks {
   bool Has(const Schema& schema, uint32_t counter_id) const;
   const std::shared_ptr<const Schema>& schema() const { return schema_; }
   absl::Duration interval() const { return interval_; }
+  const std::shared_ptr<const Schema>& schema() const { return schema_; }
+  const std::set<uint32_t>& counters() const { return *counters_; }
 
  private:
   // In nanoseconds since 1970; kNone: not noted.
@@ -94,7 +101,7 @@ class QueryTicks {
 
   const std::shared_ptr<const Schema> schema_;
   const absl::Duration interval_;
-  const std::set<uint32_t> counters_;
+  const std::shared_ptr<const std::set<uint32_t>> counters_;
   std::atomic<int64_t> oldest_ = kNone;
   std::atomic<int64_t> newest_ = kNone;
 };
@@ -122,6 +129,22 @@ class Directory {
   // Returns the ticks of the query, where the caller notes each tick.
   std::shared_ptr<QueryTicks> AddQuery(const CollectedQuery& query);
   void SetNewestSample(const std::string& machine, absl::Time time);
+
+  // What is known of a machine, to be put into another directory.
+  struct Entry {
+    bool is_registered = false;
+    std::string agent;
+    Labels labels;  // those of LabelsOf
+    std::optional<absl::Time> newest_sample;
+    std::vector<std::shared_ptr<QueryTicks>> ticks;
+  };
+  // Returns std::nullopt if Machines() does not have the machine.
+  std::optional<Entry> Describe(const std::string& machine) const;
+  // Adds a machine that the directory does not have. Its counters are those of
+  // the ticks, and its labels are fixed.
+  void Add(const std::string& machine, Entry entry);
+  // Adds to the names of countersets, without a machine.
+  void AddCountersetName(const std::string& name);
 
   // Returns all machines that have samples or are registered, and are not
   // hidden, ordered by name.
@@ -171,8 +194,9 @@ class Directory {
     bool is_entered = false;
     bool is_hidden = false;  // not with is_entered
     std::string agent;
-    Labels own_labels;  // as the agent of this name sent them
-    Labels set_labels;  // by the configuration, for this name
+    Labels own_labels;                   // as the agent of this name sent them
+    Labels set_labels;                   // by the configuration, for this name
+    std::optional<Labels> fixed_labels;  // instead of the two above
     std::vector<std::shared_ptr<QueryTicks>> ticks;
     std::optional<absl::Time> newest_sample;
     CountersetList countersets;
@@ -192,6 +216,8 @@ class Directory {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NotifyListener(std::vector<std::string> machines)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  Labels LabelsOfLocked(const std::string& machine) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Returns an equal list that another machine has, or `list`.
   CountersetList Share(CountersetList::List list)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -10,7 +10,8 @@ absl::StatusOr<Caller> ReaderOf(WorkingCall* call) {
       const PeerIdentity peer,
       CheckAccess(call->context(), {Role::kReader, Role::kOperator}));
   return Caller{.key = peer.Key(),
-                .is_cancelled = [call] { return call->IsCancelled(); }};
+                .is_cancelled = [call] { return call->IsCancelled(); },
+                .rpc = &call->context()};
 }
 
 absl::StatusOr<std::unique_ptr<WorkSlots::Slot>> Admit(

@@ -3,6 +3,8 @@
 #ifndef FLEETPERF_AGGREGATOR_SERVICES_ADMISSION_H_
 #define FLEETPERF_AGGREGATOR_SERVICES_ADMISSION_H_
 
+#include <grpcpp/server_context.h>
+
 #include <memory>
 #include <string>
 
@@ -18,6 +20,8 @@ namespace fleetperf::aggregator {
 struct Caller {
   std::string key;  // PeerIdentity::Key
   IsCancelled is_cancelled;
+  // The call, if it is one of gRPC. Its end cancels calls to peers.
+  const grpc::ServerContextBase* rpc = nullptr;
 };
 
 // Returns the caller, or PermissionDenied if it is neither a reader nor an

@@ -1,9 +1,9 @@
 #include "aggregator/services/fleet_lists.h"
 
 #include <algorithm>
-#include <limits>
+#include <map>
 #include <optional>
-#include <set>
+#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -11,57 +11,18 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/formula/unit.h"
 #include "aggregator/ingest/agent_limits.h"
+#include "aggregator/peers/peer_calls.h"
 #include "aggregator/query/request_limits.h"
-#include "aggregator/services/admission.h"
-#include "base/channel.h"
+#include "aggregator/services/machine_pages.h"
+#include "aggregator/services/page.h"
 #include "base/status_macros.h"
 #include "perflib/counter_type.h"
-#include "proto/conversions.h"
 
 namespace fleetperf::aggregator {
 namespace {
 
-constexpr uint32_t kDefaultPageSize = 1000;
-constexpr uint32_t kMaxPageSize = 10'000;
-// Limits of a page, and of the answer to a request without pages. The item that
-// exceeds the limit is the last one. No item is larger than the rest of
-// kMaxMessageBytes.
-constexpr size_t kPageBytes = 4 << 20;
-constexpr size_t kAnswerBytes = 8 << 20;
-static_assert(kAnswerBytes <= kMaxMessageBytes / 2);
-constexpr uint32_t kAnyNumber = std::numeric_limits<uint32_t>::max();
 // The limit of a help text, which an agent can make as long as a catalogue.
 constexpr size_t kMaxHelpBytes = 64 << 10;
-// The number of machines in memory at a time.
-constexpr size_t kMachinesAtATime = 100;
-// The limit of machines that one call asks for their instances.
-constexpr size_t kMaxMachinesAsked = 1000;
-constexpr absl::Duration kEnumerateTimeout = absl::Seconds(3);
-
-// Counts the items and bytes of a page.
-class Page {
- public:
-  // `page_size` is that of a request.
-  explicit Page(uint32_t page_size)
-      : Page(page_size,
-             page_size == 0 ? kAnyNumber : std::min(page_size, kMaxPageSize)) {}
-  // Limits the page to `max_items`.
-  Page(uint32_t page_size, uint32_t max_items)
-      : max_items_(max_items),
-        max_bytes_(page_size == 0 ? kAnswerBytes : kPageBytes) {}
-
-  bool is_full() const { return items_ >= max_items_ || bytes_ > max_bytes_; }
-  void Add(const google::protobuf::Message& item) {
-    ++items_;
-    bytes_ += item.ByteSizeLong();
-  }
-
- private:
-  const uint32_t max_items_;
-  const size_t max_bytes_;
-  size_t items_ = 0;
-  size_t bytes_ = 0;
-};
 
 // The start of a page of instances: a machine, and the number of its instances
 // on earlier pages.
@@ -112,6 +73,25 @@ absl::Status WrongToken() {
   return absl::InvalidArgumentError("page_token is not a token of this list");
 }
 
+template <typename Request>
+MachineFilter FilterOf(const Request& request, const ReadScope& scope) {
+  return MachineFilter::Of(request, scope.store().directory());
+}
+
+std::vector<MachineInstances> FromPeer(
+    const std::vector<v1::EnumerateOwnInstancesResponse>& answers) {
+  std::vector<MachineInstances> found;
+  for (const auto& answer : answers) {
+    MachineInstances& machine = found.emplace_back();
+    machine.is_answered = answer.answered();
+    const int count = std::min(answer.names_size(), answer.instance_ids_size());
+    for (int i = 0; i < count; ++i) {
+      machine.instances.push_back({answer.names(i), answer.instance_ids(i)});
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 absl::Status FleetLists::ListMachines(
@@ -119,29 +99,31 @@ absl::Status FleetLists::ListMachines(
     v1::ListMachinesResponse* response) const {
   ASSIGN_OR_RETURN(const auto slot,
                    Admit(CheckFilter(request), caller, &slots_));
-  const MachineFilter machines = MachineFilter::Of(request, store_.directory());
-  Page page(request.page_size() == 0 ? kDefaultPageSize : request.page_size());
-  // The token is the last name on the previous page.
-  std::string last = request.page_token();
-  for (;;) {
-    RETURN_IF_ERROR(CheckNotCancelled(caller.is_cancelled));
-    auto listed = MachinesAfter(last);
-    if (listed.empty()) return absl::OkStatus();
-    for (v1::Machine& one : listed) {
-      std::string name = one.name();
-      if (machines.Matches(name)) {
-        if (page.is_full()) {
-          response->set_next_page_token(last);
-          return absl::OkStatus();
-        }
-        v1::Machine* const machine = response->add_machines();
-        machine->Swap(&one);
-        Describe(request.with_plan_reports(), machine);
-        page.Add(*machine);
-      }
-      last = std::move(name);
-    }
+  v1::ListMachinesRequest asked = request;
+  if (asked.page_size() == 0) asked.set_page_size(kDefaultPageSize);
+  std::vector<v1::ListOwnMachinesResponse> pages(1);
+  ASSIGN_OR_RETURN(*pages[0].mutable_page(),
+                   own_.List(asked, caller.is_cancelled));
+  const Peers::List peers = scopes_.peers();
+  if (peers.empty()) {
+    response->Swap(pages[0].mutable_page());
+    return absl::OkStatus();
   }
+  pages[0].set_store_id(scopes_.own_store().id());
+  for (auto& answer : ListMachinesOfPeers(caller.rpc, peers, asked)) {
+    if (answer.page.ok()) {
+      pages.push_back(*std::move(answer.page));
+      continue;
+    }
+    v1::UnreachablePeer* const peer = response->add_unreachable();
+    peer->set_address(answer.address);
+    peer->set_reason(std::string(answer.page.status().message()));
+  }
+  v1::ListMachinesResponse merged =
+      MergePages(std::move(pages), asked.page_size());
+  merged.mutable_unreachable()->Swap(response->mutable_unreachable());
+  response->Swap(&merged);
+  return absl::OkStatus();
 }
 
 absl::Status FleetLists::ListCountersets(
@@ -149,10 +131,12 @@ absl::Status FleetLists::ListCountersets(
     v1::ListCountersetsResponse* response) const {
   ASSIGN_OR_RETURN(const auto slot,
                    Admit(CheckFilter(request), caller, &slots_));
-  const MachineFilter machines = MachineFilter::Of(request, store_.directory());
+  ASSIGN_OR_RETURN(const auto scope, scopes_.Of(request, {}, caller));
+  const MachineFilter machines = FilterOf(request, *scope);
+  scope->AddUnreachable(response->mutable_unreachable());
   Page page(request.page_size());
   std::string last;
-  const auto countersets = fleet_.Countersets(
+  const auto countersets = scope->fleet().Countersets(
       [&](const std::string& machine) { return machines.Matches(machine); },
       caller.is_cancelled);
   for (const FleetCounterset& counterset : countersets) {
@@ -185,10 +169,11 @@ absl::Status FleetLists::ListCounters(
     v1::ListCountersResponse* response) const {
   ASSIGN_OR_RETURN(const auto slot,
                    Admit(CheckFilter(request), caller, &slots_));
-  const auto counterset = fleet_.FindCounterset(
-      request.counterset(), MachineFilter::Of(request, store_.directory()),
-      caller.is_cancelled);
+  ASSIGN_OR_RETURN(const auto scope, scopes_.Of(request, {}, caller));
+  const auto counterset = scope->fleet().FindCounterset(
+      request.counterset(), FilterOf(request, *scope), caller.is_cancelled);
   if (!counterset.ok()) return counterset.status();
+  scope->AddUnreachable(response->mutable_unreachable());
   Page page(request.page_size());
   const auto& counters = counterset->registration.counters;
   // The token is the place of the next instance.
@@ -221,17 +206,20 @@ absl::Status FleetLists::ListInstances(
     const v1::ListInstancesRequest& request, const Caller& caller,
     v1::ListInstancesResponse* response) const {
   ASSIGN_OR_RETURN(auto slot, Admit(CheckFilter(request), caller, &slots_));
-  const auto counterset =
-      fleet_.FindCounterset(request.counterset(), {}, caller.is_cancelled);
+  // The counterset may be one that no machine of the filter has.
+  ASSIGN_OR_RETURN(const auto scope,
+                   scopes_.Of(v1::ListInstancesRequest(), {}, caller));
+  const auto counterset = scope->fleet().FindCounterset(
+      request.counterset(), {}, caller.is_cancelled);
   if (!counterset.ok()) return counterset.status();
   if (!counterset->registration.HasInstances()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "counterset \"", counterset->registration.name, "\" has no instances"));
   }
-  const MachineFilter filter = MachineFilter::Of(request, store_.directory());
+  const MachineFilter filter = FilterOf(request, *scope);
   const auto place = ParsePlace(request.page_token());
   if (!place.has_value()) return WrongToken();
-  std::vector<std::string> machines = fleet_.MachinesWith(
+  std::vector<std::string> machines = scope->fleet().MachinesWith(
       counterset->registration.guid,
       [&](const std::string& machine) {
         return machine >= place->machine && filter.Matches(machine);
@@ -248,69 +236,11 @@ absl::Status FleetLists::ListInstances(
         counterset->registration.name, "\"; see: fleetperf machines"));
   }
   slot.reset();  // the agents' answers take time, but no work
+  scope->AddUnreachable(response->mutable_unreachable());
   AddInstances(std::move(machines), counterset->registration.guid,
-               place->machine, place->skipped, request.page_size(), response);
+               place->machine, place->skipped, request.page_size(), *scope,
+               caller, response);
   return absl::OkStatus();
-}
-
-// Returns the next machines, stored or expected, by name.
-std::vector<v1::Machine> FleetLists::MachinesAfter(
-    const std::string& last) const {
-  std::vector<Store::StoredMachine> stored =
-      store_.GetMachines(last, kMachinesAtATime);
-  const auto expected = expected_.names();
-  auto next = stored.begin();
-  auto name = expected->upper_bound(last);
-  std::vector<v1::Machine> machines;
-  while (machines.size() < kMachinesAtATime &&
-         (next != stored.end() || name != expected->end())) {
-    v1::Machine& machine = machines.emplace_back();
-    if (next != stored.end() &&
-        (name == expected->end() || next->machine.name() <= *name)) {
-      machine.Swap(&next++->machine);
-    } else {
-      machine.set_name(*name);
-    }
-    machine.set_expected(name != expected->end() && machine.name() == *name);
-    if (machine.expected()) ++name;
-  }
-  return machines;
-}
-
-// Adds what the store's description of a machine lacks.
-void FleetLists::Describe(bool with_plan_report, v1::Machine* stored) const {
-  v1::Machine& machine = *stored;
-  BoundMachine(&machine);
-  store_.directory().ReplaceLabels(&machine);
-  const auto newest = store_.directory().NewestSample(machine.name());
-  if (newest.has_value()) {
-    *machine.mutable_newest_sample() = ToProto(*newest);
-  }
-  if (const auto connection = ingest_.FindConnection(machine.name())) {
-    machine.set_connected(true);
-    machine.set_agent(connection->agent);
-    machine.set_address(connection->address);
-    *machine.mutable_skew() = ToProto(connection->skew);
-    machine.set_rejected_batches(connection->rejected_batches);
-    if (connection->certificate_expires.has_value()) {
-      *machine.mutable_certificate_expires() =
-          ToProto(*connection->certificate_expires);
-    }
-    if (with_plan_report && connection->plan_report != nullptr) {
-      *machine.mutable_plan_report() = *connection->plan_report;
-    }
-    machine.mutable_limits_broken()->insert(connection->limits_broken.begin(),
-                                            connection->limits_broken.end());
-    if (newest.has_value()) {
-      *machine.mutable_lag() = ToProto(
-          ingest_.LagOf(*newest, {.skew = connection->skew,
-                                  .batch_period = connection->batch_period}));
-    }
-  }
-  for (const auto& [cause, ticks] :
-       store_.LostTicks(machine.agent(), machine.name())) {
-    (*machine.mutable_lost_ticks())[std::string(NameOf(cause))] = ticks;
-  }
 }
 
 // Adds instances from `place` on until the page is full.
@@ -318,6 +248,7 @@ void FleetLists::AddInstances(std::vector<std::string> machines,
                               const perflib::Guid& counterset,
                               const std::string& first_machine,
                               size_t first_skipped, uint32_t page_size,
+                              const ReadScope& scope, const Caller& caller,
                               v1::ListInstancesResponse* response) const {
   std::string next_machine;  // the first one of the next page
   const size_t max_machines =
@@ -328,22 +259,22 @@ void FleetLists::AddInstances(std::vector<std::string> machines,
     machines.resize(max_machines);
   }
   Page page(page_size == 0 ? 0 : kMaxPageSize, kAnyNumber);
-  auto answers =
-      ingest_.EnumerateInstances(machines, counterset, kEnumerateTimeout);
+  const std::vector<MachineInstances> answers =
+      InstancesOf(machines, counterset, scope, caller);
   for (size_t i = 0; i < machines.size(); ++i) {
     const std::string& machine = machines[i];
     const size_t skipped =
         i == 0 && first_machine == machine ? first_skipped : 0;
-    if (!answers[i].ok()) {
-      if (skipped == 0) response->add_unanswered(machine);
-      answers[i] = StoredInstances(machine, counterset);
+    if (!answers[i].is_answered && skipped == 0) {
+      response->add_unanswered(machine);
     }
-    for (size_t next = skipped; next < answers[i]->size(); ++next) {
+    const auto& instances = answers[i].instances;
+    for (size_t next = skipped; next < instances.size(); ++next) {
       if (page.is_full()) {
         response->set_next_page_token(TokenOf(InstancePlace{machine, next}));
         return;
       }
-      const perflib::InstanceName& instance = (*answers[i])[next];
+      const perflib::InstanceName& instance = instances[next];
       v1::ListInstancesResponse::Instance* to = response->add_instances();
       to->set_machine(machine);
       to->set_name(instance.name);
@@ -356,32 +287,30 @@ void FleetLists::AddInstances(std::vector<std::string> machines,
   }
 }
 
-// Returns the instances in the machine's newest samples.
-std::vector<perflib::InstanceName> FleetLists::StoredInstances(
-    const std::string& machine, const perflib::Guid& counterset) const {
-  std::vector<perflib::InstanceName> instances;
-  const auto newest = store_.directory().NewestSample(machine);
-  if (!newest.has_value()) return instances;
-  std::set<std::pair<std::string, uint32_t>> seen;
-  const absl::Status status = store_.Read(
-      {.machine = machine,
-       .from = *newest - absl::Minutes(1),
-       .to = *newest,
-       .filter =
-           [&](const CollectedQuery& query) {
-             return query.schema->registration.guid == counterset;
-           }},
-      [&](const Frame& frame) {
-        for (const Frame::Run& run : frame.runs) {
-          const Instance& instance = *run.instance;
-          if (seen.emplace(instance.name, instance.instance_id).second) {
-            instances.push_back({instance.name, instance.instance_id});
-          }
-        }
-        return absl::OkStatus();
-      },
-      [](const Loss&) {});
-  return status.ok() ? instances : std::vector<perflib::InstanceName>();
+std::vector<MachineInstances> FleetLists::InstancesOf(
+    const std::vector<std::string>& machines, const perflib::Guid& counterset,
+    const ReadScope& scope, const Caller& caller) const {
+  std::map<PeerChannel*, std::vector<size_t>> of_peers;
+  for (size_t i = 0; i < machines.size(); ++i) {
+    of_peers[scope.HolderOf(machines[i])].push_back(i);
+  }
+  std::vector<MachineInstances> found(machines.size());
+  std::vector<std::thread> threads;
+  for (const auto& [peer, numbers] : of_peers) {
+    threads.emplace_back([&, peer = peer, &numbers = numbers] {
+      std::vector<std::string> names;
+      for (const size_t i : numbers) names.push_back(machines[i]);
+      std::vector<MachineInstances> answers =
+          peer == nullptr ? own_.Instances(names, counterset)
+                          : FromPeer(EnumerateInstancesOfPeer(
+                                caller.rpc, peer, names, counterset));
+      for (size_t k = 0; k < numbers.size(); ++k) {
+        found[numbers[k]] = std::move(answers[k]);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return found;
 }
 
 }  // namespace fleetperf::aggregator

@@ -9,13 +9,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "aggregator/ingest/expected_machines.h"
-#include "aggregator/ingest/ingest.h"
-#include "aggregator/query/fleet.h"
 #include "aggregator/services/admission.h"
+#include "aggregator/services/own_machines.h"
+#include "aggregator/services/read_scope.h"
 #include "aggregator/services/work_slots.h"
-#include "aggregator/store/store.h"
 #include "fleetperf/v1/fleet.pb.h"
+#include "perflib/guid.h"
 
 namespace fleetperf::aggregator {
 
@@ -24,13 +23,8 @@ namespace fleetperf::aggregator {
 class FleetLists {
  public:
   // Each call takes one of `slots`. The arguments must outlive the object.
-  FleetLists(Store* store, Fleet* fleet, Ingest* ingest,
-             const ExpectedMachines* expected, WorkSlots* slots)
-      : store_(*store),
-        fleet_(*fleet),
-        ingest_(*ingest),
-        expected_(*expected),
-        slots_(*slots) {}
+  FleetLists(const ReadScopes* scopes, const OwnMachines* own, WorkSlots* slots)
+      : scopes_(*scopes), own_(*own), slots_(*slots) {}
 
   absl::Status ListMachines(const v1::ListMachinesRequest& request,
                             const Caller& caller,
@@ -46,25 +40,21 @@ class FleetLists {
                              v1::ListInstancesResponse* response) const;
 
  private:
-  // Returns the next machines, stored or expected, by name.
-  std::vector<v1::Machine> MachinesAfter(const std::string& last) const;
-  // Adds what the store's description of a machine lacks.
-  void Describe(bool with_plan_report, v1::Machine* stored) const;
   // Adds instances until the page is full, of the first machine those after the
   // first `first_skipped`, if it is `first_machine`.
   void AddInstances(std::vector<std::string> machines,
                     const perflib::Guid& counterset,
                     const std::string& first_machine, size_t first_skipped,
-                    uint32_t page_size,
+                    uint32_t page_size, const ReadScope& scope,
+                    const Caller& caller,
                     v1::ListInstancesResponse* response) const;
-  // Returns the instances in the machine's newest samples.
-  std::vector<perflib::InstanceName> StoredInstances(
-      const std::string& machine, const perflib::Guid& counterset) const;
+  // Asks the agents of own machines, and the peers of others.
+  std::vector<MachineInstances> InstancesOf(
+      const std::vector<std::string>& machines, const perflib::Guid& counterset,
+      const ReadScope& scope, const Caller& caller) const;
 
-  Store& store_;
-  Fleet& fleet_;
-  Ingest& ingest_;
-  const ExpectedMachines& expected_;
+  const ReadScopes& scopes_;
+  const OwnMachines& own_;
   WorkSlots& slots_;
 };
 

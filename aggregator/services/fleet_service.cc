@@ -57,11 +57,8 @@ class FleetService : public v1::FleetService::Service {
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeFleetService(
-    Store* store, Fleet* fleet, Ingest* ingest,
-    const ExpectedMachines* expected, WorkSlots* slots) {
-  return std::make_unique<FleetService>(
-      FleetLists(store, fleet, ingest, expected, slots));
+std::unique_ptr<grpc::Service> MakeFleetService(const FleetLists& lists) {
+  return std::make_unique<FleetService>(lists);
 }
 
 }  // namespace fleetperf::aggregator

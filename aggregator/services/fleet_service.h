@@ -5,11 +5,7 @@
 
 #include <memory>
 
-#include "aggregator/ingest/expected_machines.h"
-#include "aggregator/ingest/ingest.h"
-#include "aggregator/query/fleet.h"
-#include "aggregator/services/work_slots.h"
-#include "aggregator/store/store.h"
+#include "aggregator/services/fleet_lists.h"
 
 namespace grpc {
 class Service;
@@ -17,11 +13,9 @@ class Service;
 
 namespace fleetperf::aggregator {
 
-// Each call takes one of `slots`. The arguments must outlive the server that
-// the service is registered with.
-std::unique_ptr<grpc::Service> MakeFleetService(
-    Store* store, Fleet* fleet, Ingest* ingest,
-    const ExpectedMachines* expected, WorkSlots* slots);
+// What `lists` refers to must outlive the server that the service is registered
+// with.
+std::unique_ptr<grpc::Service> MakeFleetService(const FleetLists& lists);
 
 }  // namespace fleetperf::aggregator
 

@@ -91,6 +91,11 @@ std::optional<Aggregation> AggregationOf(const v1::QueryRangeRequest& proto) {
 }
 
 template <typename Request>
+std::vector<std::string> PathsOf(const Request& proto) {
+  return {proto.paths().begin(), proto.paths().end()};
+}
+
+template <typename Request>
 void SetRange(const Request& proto, RangeRequest* request) {
   if (proto.has_since()) request->since = FromProto(proto.since());
   if (proto.has_start_time()) {
@@ -110,7 +115,7 @@ absl::StatusOr<RangeRequest> RequestFromProto(
   RETURN_IF_ERROR(CheckFilterSize(static_cast<size_t>(proto.by_labels_size()),
                                   label_bytes));
   RangeRequest request;
-  request.paths = {proto.paths().begin(), proto.paths().end()};
+  request.paths = PathsOf(proto);
   request.step = FromProto(proto.step());
   request.over = OverFromProto(proto.over());
   request.choice.top = proto.top();
@@ -126,7 +131,7 @@ absl::StatusOr<RangeRequest> RequestFromProto(
 
 RangeRequest RequestFromProto(const v1::QueryRawRequest& proto,
                               const Directory& directory) {
-  RangeRequest request{.paths = {proto.paths().begin(), proto.paths().end()},
+  RangeRequest request{.paths = PathsOf(proto),
                        .machines = MachineFilter::Of(proto, directory)};
   SetRange(proto, &request);
   return request;
@@ -177,18 +182,25 @@ absl::Status Write(uint32_t id, const RawSeries& result,
   return absl::OkStatus();
 }
 
-// Runs a query and writes its series, then its missing paths and its silent
-// machines; meanwhile its progress.
+// Writes the unreachable peers. Then runs a query and writes its series, then
+// its missing paths and its silent machines; meanwhile its progress.
 template <typename Response, typename Result, typename Run>
-absl::Status Answer(const QueryParts& parts, const Caller& caller,
+absl::Status Answer(const ReadScope& scope, const Caller& caller,
                     const RangeRequest& request, bool with_progress, Run run,
                     const WritePart<Response>& write) {
+  google::protobuf::RepeatedPtrField<v1::UnreachablePeer> unreachable;
+  scope.AddUnreachable(&unreachable);
+  for (const v1::UnreachablePeer& peer : unreachable) {
+    Response response;
+    *response.mutable_unreachable() = peer;
+    RETURN_IF_ERROR(write(response));
+  }
   size_t missed = 0;
   absl::Status first_missing;
   const auto report_missing = [&](const absl::Status& missing) {
     const absl::Status explained =
         ++missed <= kMaxMissesExplained
-            ? ExplainMiss(missing, parts.fleet, request.machines,
+            ? ExplainMiss(missing, &scope.fleet(), request.machines,
                           caller.is_cancelled)
             : missing;
     first_missing.Update(absl::NotFoundError(explained.message()));
@@ -204,8 +216,8 @@ absl::Status Answer(const QueryParts& parts, const Caller& caller,
         fleetperf::ToProto(newest_sample);
     return write(response);
   };
-  QueryContext query{.store = *parts.store,
-                     .now_of = parts.now_of,
+  QueryContext query{.store = scope.store(),
+                     .now_of = scope.now_of(),
                      .is_cancelled = caller.is_cancelled,
                      .report_missing = report_missing,
                      .report_silent = report_silent};
@@ -234,20 +246,24 @@ absl::Status QueryAnswers::Range(
     const v1::QueryRangeRequest& request, const Caller& caller,
     const WritePart<v1::QueryRangeResponse>& write) const {
   ASSIGN_OR_RETURN(const auto slot,
-                   Admit(CheckPathsAndFilter(request), caller, parts_.slots));
+                   Admit(CheckPathsAndFilter(request), caller, &slots_));
+  ASSIGN_OR_RETURN(const auto scope,
+                   scopes_.Of(request, PathsOf(request), caller));
   ASSIGN_OR_RETURN(const RangeRequest range,
-                   RequestFromProto(request, parts_.store->directory()));
+                   RequestFromProto(request, scope->store().directory()));
   return Answer<v1::QueryRangeResponse, SeriesResult>(
-      parts_, caller, range, request.with_progress(), RunRangeQuery, write);
+      *scope, caller, range, request.with_progress(), RunRangeQuery, write);
 }
 
 absl::Status QueryAnswers::Raw(
     const v1::QueryRawRequest& request, const Caller& caller,
     const WritePart<v1::QueryRawResponse>& write) const {
   ASSIGN_OR_RETURN(const auto slot,
-                   Admit(CheckPathsAndFilter(request), caller, parts_.slots));
+                   Admit(CheckPathsAndFilter(request), caller, &slots_));
+  ASSIGN_OR_RETURN(const auto scope,
+                   scopes_.Of(request, PathsOf(request), caller));
   return Answer<v1::QueryRawResponse, RawSeries>(
-      parts_, caller, RequestFromProto(request, parts_.store->directory()),
+      *scope, caller, RequestFromProto(request, scope->store().directory()),
       request.with_progress(), RunRawQuery, write);
 }
 
@@ -257,16 +273,19 @@ absl::Status QueryAnswers::Explain(const v1::ExplainValueRequest& request,
   std::optional<absl::Time> time;
   if (request.has_time()) time = FromProto(request.time());
   ASSIGN_OR_RETURN(const auto slot,
-                   Admit(CheckFilter(request), caller, parts_.slots));
-  const MachineFilter machines =
-      MachineFilter::Of(request, parts_.store->directory());
-  auto explained = RunExplain(request.path(), time, *parts_.store,
-                              parts_.now_of, machines, caller.is_cancelled);
+                   Admit(CheckFilter(request), caller, &slots_));
+  ASSIGN_OR_RETURN(const auto scope,
+                   scopes_.Of(request, {request.path()}, caller));
+  ReadableStore& store = scope->store();
+  const MachineFilter machines = MachineFilter::Of(request, store.directory());
+  auto explained = RunExplain(request.path(), time, store, scope->now_of(),
+                              machines, caller.is_cancelled);
   if (!explained.ok()) {
-    return ExplainMiss(explained.status(), parts_.fleet, machines,
+    return ExplainMiss(explained.status(), &scope->fleet(), machines,
                        caller.is_cancelled);
   }
   *response = *std::move(explained);
+  scope->AddUnreachable(response->mutable_unreachable());
   return absl::OkStatus();
 }
 

@@ -4,14 +4,11 @@
 #define FLEETPERF_AGGREGATOR_SERVICES_QUERY_ANSWERS_H_
 
 #include <functional>
-#include <utility>
 
 #include "absl/status/status.h"
-#include "aggregator/query/fleet.h"
-#include "aggregator/query/range_query.h"
 #include "aggregator/services/admission.h"
+#include "aggregator/services/read_scope.h"
 #include "aggregator/services/work_slots.h"
-#include "aggregator/store/store.h"
 #include "fleetperf/v1/query.pb.h"
 
 namespace fleetperf::aggregator {
@@ -21,19 +18,13 @@ namespace fleetperf::aggregator {
 template <typename Response>
 using WritePart = std::function<absl::Status(const Response&)>;
 
-struct QueryParts {
-  Store* store = nullptr;
-  Fleet* fleet = nullptr;
-  MachineNow now_of;
-  WorkSlots* slots = nullptr;  // each query takes one
-};
-
 // Answers the requests of QueryService and returns its errors. The caller must
 // be a reader or an operator. Thread-safe.
 class QueryAnswers {
  public:
-  // The parts must outlive the object.
-  explicit QueryAnswers(QueryParts parts) : parts_(std::move(parts)) {}
+  // Each query takes one of `slots`. The arguments must outlive the object.
+  QueryAnswers(const ReadScopes* scopes, WorkSlots* slots)
+      : scopes_(*scopes), slots_(*slots) {}
 
   absl::Status Range(const v1::QueryRangeRequest& request, const Caller& caller,
                      const WritePart<v1::QueryRangeResponse>& write) const;
@@ -46,7 +37,8 @@ class QueryAnswers {
                        v1::ExplainValueResponse* response) const;
 
  private:
-  const QueryParts parts_;
+  const ReadScopes& scopes_;
+  WorkSlots& slots_;
 };
 
 }  // namespace fleetperf::aggregator

@@ -2,8 +2,6 @@
 
 #include <grpcpp/server_context.h>
 
-#include <utility>
-
 #include "aggregator/rpc/working_call.h"
 #include "aggregator/services/admission.h"
 #include "aggregator/services/query_answers.h"
@@ -15,7 +13,7 @@ namespace {
 
 class QueryService : public v1::QueryService::Service {
  public:
-  explicit QueryService(QueryAnswers answers) : answers_(std::move(answers)) {}
+  explicit QueryService(const QueryAnswers& answers) : answers_(answers) {}
 
   grpc::Status QueryRange(
       grpc::ServerContext* context, const v1::QueryRangeRequest* request,
@@ -59,14 +57,8 @@ class QueryService : public v1::QueryService::Service {
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeQueryService(Store* store, Fleet* fleet,
-                                                MachineNow now_of,
-                                                WorkSlots* slots) {
-  return std::make_unique<QueryService>(
-      QueryAnswers({.store = store,
-                    .fleet = fleet,
-                    .now_of = std::move(now_of),
-                    .slots = slots}));
+std::unique_ptr<grpc::Service> MakeQueryService(const QueryAnswers& answers) {
+  return std::make_unique<QueryService>(answers);
 }
 
 }  // namespace fleetperf::aggregator

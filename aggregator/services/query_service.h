@@ -5,10 +5,7 @@
 
 #include <memory>
 
-#include "aggregator/query/fleet.h"
-#include "aggregator/query/range_query.h"
-#include "aggregator/services/work_slots.h"
-#include "aggregator/store/store.h"
+#include "aggregator/services/query_answers.h"
 
 namespace grpc {
 class Service;
@@ -16,11 +13,9 @@ class Service;
 
 namespace fleetperf::aggregator {
 
-// Each call takes one of `slots`. The pointers must outlive the server that the
-// service is registered with.
-std::unique_ptr<grpc::Service> MakeQueryService(Store* store, Fleet* fleet,
-                                                MachineNow now_of,
-                                                WorkSlots* slots);
+// What `answers` refers to must outlive the server that the service is
+// registered with.
+std::unique_ptr<grpc::Service> MakeQueryService(const QueryAnswers& answers);
 
 }  // namespace fleetperf::aggregator
 

@@ -107,6 +107,7 @@ absl::StatusOr<std::shared_ptr<Subscription>> Subscriptions::Begin(
   std::vector<absl::Status> missed;
   const absl::Status added = hub_.Add(subscription, &missed, is_cancelled);
   if (!added.ok()) return ExplainMiss(added, &fleet_, machines, is_cancelled);
+  first->set_only_own_machines(!peers_.list().empty());
   for (size_t i = 0; i < missed.size(); ++i) {
     *first->add_missing() =
         ToMissing(i < kMaxMissesExplained

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "aggregator/peers/peers.h"
 #include "aggregator/query/cancellation.h"
 #include "aggregator/query/fleet.h"
 #include "aggregator/services/subscriber_places.h"
@@ -26,11 +27,13 @@ namespace fleetperf::aggregator {
 class Subscriptions {
  public:
   // The arguments must outlive the object.
-  Subscriptions(Store* store, Fleet* fleet, Hub* hub, const Clock* clock)
+  Subscriptions(Store* store, Fleet* fleet, Hub* hub, const Clock* clock,
+                const Peers* peers)
       : store_(*store),
         fleet_(*fleet),
         hub_(*hub),
         clock_(*clock),
+        peers_(*peers),
         places_(hub->limits().max_subscribers),
         starts_(Turns::Make(
             [hub](Turns::Task start) { hub->Post(std::move(start)); })) {}
@@ -46,8 +49,9 @@ class Subscriptions {
   void Post(const std::string& caller, Turns::Task task);
 
   // Returns a subscription that has begun. Adds the missing paths to `first`,
-  // which is part of the first message. `listener` is that of the
-  // subscription's outbox. Returns the errors of SubscriptionService.Subscribe.
+  // which is part of the first message, and whether peers have more machines.
+  // `listener` is that of the subscription's outbox. Returns the errors of
+  // SubscriptionService.Subscribe.
   absl::StatusOr<std::shared_ptr<Subscription>> Begin(
       const v1::SubscribeRequest& request, std::function<void()> listener,
       const IsCancelled& is_cancelled, v1::SubscribeResponse* first);
@@ -61,6 +65,7 @@ class Subscriptions {
   Fleet& fleet_;
   Hub& hub_;
   const Clock& clock_;
+  const Peers& peers_;
   SubscriberPlaces places_;
   const std::shared_ptr<Turns> starts_;
 };

@@ -97,7 +97,7 @@ void AppendLine(const v1::QueryRangeResponse& part, std::string* lines) {
       lines->append("}\n");
       break;
     default:
-      // {"series":{...}}, {"missing":{...}}: the JSON of the part itself.
+      // {"series":{...}}, {"unreachable":{...}}: the JSON of the part itself.
       AppendJson(part, lines);
       lines->push_back('\n');
   }

@@ -98,6 +98,10 @@ std::string LiveState::Add(const v1::SubscribeResponse& message) {
               absl::StrAppend(&missing_, missing_.empty() ? "" : ",", json);
               out->append(json);
             });
+  if (message.only_own_machines()) {
+    has_only_own_machines_ = true;
+    line.Field("onlyOwnMachines")->append("true");
+  }
   return line.Take();
 }
 
@@ -118,6 +122,7 @@ std::string LiveState::Snapshot(uint64_t lagged) const {
   if (!missing_.empty()) {
     absl::StrAppend(line.Field("missing"), "[", missing_, "]");
   }
+  if (has_only_own_machines_) line.Field("onlyOwnMachines")->append("true");
   return line.Take();
 }
 

@@ -5,7 +5,7 @@ import { readLines } from './ndjson.ts';
 import type {
   Counter, Counterset, CountersetsPage, CountersPage, ErrorBody, ExplainAnswer, InstancesPage,
   Machine, MachineSelection, MachinesPage, QueryPart, QueryRequest, SubscribeRequest,
-  SubscriptionPart,
+  SubscriptionPart, UnreachablePeer,
 } from './wire.ts';
 
 const MACHINES_OF_PAGE = 1000;
@@ -28,6 +28,10 @@ export function isAbort(error: unknown): boolean {
 
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+export function unreachableText({ address = '', reason = '' }: UnreachablePeer): string {
+  return `The machines of the aggregator at ${address} are missing: ${reason}`;
 }
 
 // Called when a call finds that the session has ended.
@@ -79,13 +83,14 @@ async function call<T>(method: string, request: unknown, signal: AbortSignal): P
 
 // Calls `use` with each page of machines, in the order of their names.
 export async function listMachines(
-  selection: MachineSelection, signal: AbortSignal, use: (machines: Machine[]) => void,
+  selection: MachineSelection, signal: AbortSignal,
+  use: (machines: Machine[], unreachable: UnreachablePeer[]) => void,
 ): Promise<void> {
   let pageToken = '';
   do {
     const page: MachinesPage = await call(
       'machines', { ...selection, pageSize: MACHINES_OF_PAGE, pageToken }, signal);
-    use(page.machines ?? []);
+    use(page.machines ?? [], page.unreachable ?? []);
     pageToken = page.nextPageToken ?? '';
   } while (pageToken !== '');
 }

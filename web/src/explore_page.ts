@@ -1,7 +1,7 @@
 // Charts of any paths or expressions.
 
 import { formatAddress, type ExploreView, type View } from './address.ts';
-import { isAbort, messageOf } from './api.ts';
+import { isAbort, messageOf, unreachableText } from './api.ts';
 import { countersets } from './catalogue.ts';
 import { Chart } from './chart.ts';
 import { ChartData, MAX_LINES, type Line } from './chart_data.ts';
@@ -187,6 +187,7 @@ export class ExplorePage implements Page {
     this.isHistoryRead = false;
     const busy = h('p', { class: 'busy' }, 'Asking …');
     replace(this.results, busy);
+    const unreachable: string[] = [];
     this.feed = new Feed(request, this.step, {
       lineOf: (series) => data.lineOf(series),
       newestTime: () => data.newestTime(),
@@ -206,7 +207,7 @@ export class ExplorePage implements Page {
         this.showProblem(error);
         this.results.replaceChildren();
         // The error says what is missing, too.
-        this.notes.replaceChildren();
+        this.notes.replaceChildren(...unreachable.map((text) => h('li', {}, text)));
       },
       onState: (state) => this.badge.show(state),
       onProgress: ({ machinesRead = '0', machines = '0' }) => {
@@ -216,6 +217,10 @@ export class ExplorePage implements Page {
       onSilent: ({ machine = '', newestSample = '' }) => this.addNote(
         `${machine} is silent: its newest sample is of ${formatTime(Date.parse(newestSample), currentZone())}, ` +
         `${formatAge(Date.now() - Date.parse(newestSample))}.`),
+      onUnreachable: (peer) => {
+        unreachable.push(unreachableText(peer));
+        this.addNote(unreachableText(peer));
+      },
       onMachines: ({ widened = 0, widenedInterval = '10s' }) => {
         if (widened > 0) this.addNote(`${widened} machines send their values every ${widenedInterval} only, because too many are watched.`);
       },

@@ -9,7 +9,7 @@ import type { LiveSeries } from './live_series.ts';
 import { Subscription, type LiveState } from './subscription.ts';
 import { protoDuration, toRfc3339 } from './times.ts';
 import type { LiveMachines, Missing, Points, QueryProgress, QueryRequest, Series, SilentMachine,
-  SubscribeRequest, SubscriptionPart } from './wire.ts';
+  SubscribeRequest, SubscriptionPart, UnreachablePeer } from './wire.ts';
 
 export interface FeedTarget {
   // Returns where the values of a series go; undefined: nowhere.
@@ -29,6 +29,7 @@ export interface FeedEvents {
   onProgress?(progress: QueryProgress): void;
   onMissing?(missing: Missing): void;
   onSilent?(silent: SilentMachine): void;
+  onUnreachable?(peer: UnreachablePeer): void;
   onMachines?(machines: LiveMachines): void;
   onLagged?(values: number): void;
 }
@@ -101,23 +102,38 @@ export class Feed {
       if (part.progress !== undefined) this.events.onProgress?.(part.progress);
       if (part.missing !== undefined) this.events.onMissing?.(part.missing);
       if (part.silent !== undefined) this.events.onSilent?.(part.silent);
+      if (part.unreachable !== undefined) this.events.onUnreachable?.(part.unreachable);
     });
     this.target.onValues();
   }
 
   private follow(catchUp: QueryRequest, request: SubscribeRequest): void {
     this.subscription = new Subscription(request, {
-      onState: (state) => this.events.onState(state),
+      onState: (state) => {
+        this.events.onState(state);
+        // The machines may be those of another aggregator.
+        if (state.kind === 'failed' && state.code === 'NOT_FOUND') this.pollInstead(catchUp);
+      },
       onConnect: () => {
         this.live = newStream();
         this.held = [];
         void this.catchUp(catchUp);
       },
       onPart: (part) => {
+        if (part.onlyOwnMachines === true) return this.pollInstead(catchUp);
         if (this.held === undefined) this.apply(part);
         else this.held.push(part);
       },
     });
+  }
+
+  // A subscription has values of the asked aggregator's own machines only.
+  private pollInstead(request: QueryRequest): void {
+    if (this.subscription === undefined) return;
+    this.subscription.close();
+    this.subscription = undefined;
+    ++this.catchUpOf;
+    this.poll(request);
   }
 
   private async catchUp(request: QueryRequest): Promise<void> {

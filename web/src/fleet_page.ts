@@ -1,7 +1,7 @@
 // All machines, colored by a counter.
 
 import { DEFAULT_FLEET, type FleetSort, type FleetView, type View } from './address.ts';
-import { isAbort, listMachines, messageOf } from './api.ts';
+import { isAbort, listMachines, messageOf, unreachableText } from './api.ts';
 import { axisFor } from './axis.ts';
 import { h, replace, select, setText } from './dom.ts';
 import { FleetCanvas } from './fleet_canvas.ts';
@@ -148,13 +148,16 @@ export class FleetPage implements Page {
     try {
       if (document.visibilityState === 'visible' || this.model.size === 0) {
         const machines: Machine[] = [];
-        await listMachines({}, this.closing.signal, (page) => {
+        const problems = new Set<string>();
+        await listMachines({}, this.closing.signal, (page, unreachable) => {
+          for (const peer of unreachable) problems.add(unreachableText(peer));
           machines.push(...page);
           // The first pages are shown while the others are read.
           if (machines.length > this.model.size) this.setMachines(machines);
         });
         this.setMachines(machines);
-        this.problem.hidden = true;
+        this.problem.hidden = problems.size === 0;
+        setText(this.problem, [...problems].join(' '));
       }
     } catch (error) {
       if (isAbort(error)) return;
@@ -185,6 +188,11 @@ export class FleetPage implements Page {
         setText(this.counterProblem, state.kind === 'failed' ? state.reason : '');
       },
       onPart: (part) => {
+        if (part.onlyOwnMachines === true) {
+          this.counterProblem.hidden = false;
+          setText(this.counterProblem, 'The values are those of this aggregator\'s machines. ' +
+            'Those of other aggregators are on the pages of their machines.');
+        }
         for (const series of part.series ?? []) this.model.addSeries(series);
         for (const points of part.points ?? []) this.model.addPoints(points);
         for (const id of part.ended ?? []) this.model.endSeries(id);

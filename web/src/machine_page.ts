@@ -1,7 +1,7 @@
 // One machine, live.
 
 import { formatAddress, type MachineView, type View } from './address.ts';
-import { isAbort, listMachines, messageOf } from './api.ts';
+import { isAbort, listMachines, messageOf, unreachableText } from './api.ts';
 import { BarList } from './bar_list.ts';
 import { Chart } from './chart.ts';
 import type { Line, Panel } from './chart_data.ts';
@@ -201,6 +201,7 @@ export class MachinePage implements Page {
       onError: (error) => this.showProblem(error),
       onState: (state) => this.badge.show(state),
       onMissing: ({ path = '', reason = '' }) => this.addNote(`${path}: ${reason}`),
+      onUnreachable: (peer) => this.addNote(unreachableText(peer)),
       onMachines: ({ widened = 0, widenedInterval = '10s' }) => {
         if (widened > 0) this.addNote(`Values arrive every ${widenedInterval} only, because too many machines are watched.`);
       },

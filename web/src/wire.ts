@@ -41,6 +41,12 @@ export interface SilentMachine {
   newestSample?: string;
 }
 
+// An aggregator whose machines are missing.
+export interface UnreachablePeer {
+  address?: string;
+  reason?: string;
+}
+
 export interface QueryProgress {
   machinesRead?: string;
   machines?: string;
@@ -57,6 +63,7 @@ export interface QueryPart {
   points?: Points;
   missing?: Missing;
   silent?: SilentMachine;
+  unreachable?: UnreachablePeer;
   progress?: QueryProgress;
   end?: boolean;
   error?: ErrorBody;
@@ -76,6 +83,7 @@ export interface SubscriptionPart {
   lagged?: number;
   machines?: LiveMachines;
   missing?: Missing[];
+  onlyOwnMachines?: boolean; // the fleet has other aggregators
   error?: ErrorBody;
 }
 
@@ -134,6 +142,7 @@ export interface Machine {
 
 export interface MachinesPage {
   machines?: Machine[];
+  unreachable?: UnreachablePeer[];
   nextPageToken?: string;
 }
 

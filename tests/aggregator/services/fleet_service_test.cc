@@ -127,9 +127,14 @@ class FleetServiceTest : public ::testing::Test {
   Planner planner_{std::vector<PlanEntry>()};
   Ingest ingest_{&*store_, &observer_, &planner_, {}};
   ExpectedMachines expected_{&ingest_};
+  OwnMachines own_machines_{&*store_, &ingest_, &expected_};
   WorkSlots slots_{{}};
+  const Peers peers_{{}, nullptr};
+  const ReadScopes scopes_{&*store_, &fleet_,
+                           [](const std::string&) { return absl::Now(); },
+                           &peers_};
   std::unique_ptr<grpc::Service> service_ =
-      MakeFleetService(&*store_, &fleet_, &ingest_, &expected_, &slots_);
+      MakeFleetService(FleetLists(&scopes_, &own_machines_, &slots_));
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<cli::Connection> connection_;
   std::unique_ptr<v1::FleetService::Stub> stub_;

@@ -147,8 +147,11 @@ class QueryServiceTest : public ::testing::Test {
   EndlessStore store_{&*test_store_};
   Fleet fleet_{&store_};
   WorkSlots slots_{{}};
-  std::unique_ptr<grpc::Service> service_ = MakeQueryService(
-      &store_, &fleet_, [](const std::string&) { return At(20); }, &slots_);
+  const Peers peers_{{}, nullptr};
+  const ReadScopes scopes_{&store_, &fleet_,
+                           [](const std::string&) { return At(20); }, &peers_};
+  std::unique_ptr<grpc::Service> service_ =
+      MakeQueryService(QueryAnswers(&scopes_, &slots_));
   KeyPair authority_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;

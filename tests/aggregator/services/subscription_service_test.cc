@@ -111,7 +111,9 @@ class SubscriptionServiceTest : public ::testing::Test {
   StandingStore standing_{&*test_store_};
   Fleet fleet_{&*test_store_};
   Hub hub_{&standing_, {}};
-  Subscriptions subscriptions_{&standing_, &fleet_, &hub_, &Clock::Real()};
+  const Peers peers_{{}, nullptr};
+  Subscriptions subscriptions_{&standing_, &fleet_, &hub_, &Clock::Real(),
+                               &peers_};
   Planner planner_{{}};
   Ingest ingest_{&*test_store_, &hub_, &planner_, {}};
   std::vector<std::unique_ptr<StreamService>> streams_;

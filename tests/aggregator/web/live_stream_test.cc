@@ -33,10 +33,12 @@ TEST(LiveState, EncodesMessagesAndRemembersTheNewestValues) {
   v1::SubscribeResponse first = Values(1, 5, 0.5, "\\A");
   first.mutable_live_machines()->set_live(3);
   first.add_missing()->set_path("\\B");
+  first.set_only_own_machines(true);
   EXPECT_EQ(state.Add(first),
             R"({"series":[{"id":1,"path":"\\A"}],)"
             R"("points":[{"series":1,"t":[5],"v":[0.5]}],)"
-            R"("machines":{"live":3},"missing":[{"path":"\\B"}]})");
+            R"("machines":{"live":3},"missing":[{"path":"\\B"}],)"
+            R"("onlyOwnMachines":true})");
   v1::SubscribeResponse second = Values(1, 6, 1);
   second.mutable_points(0)->add_time_unix_nanos(1'000'000);
   second.mutable_points(0)->add_values(2);
@@ -46,12 +48,14 @@ TEST(LiveState, EncodesMessagesAndRemembersTheNewestValues) {
   EXPECT_EQ(state.Snapshot(0),
             R"({"series":[{"id":1,"path":"\\A"}],)"
             R"("points":[{"series":1,"t":[7],"v":[2]}],)"
-            R"("machines":{"live":3},"missing":[{"path":"\\B"}]})");
+            R"("machines":{"live":3},"missing":[{"path":"\\B"}],)"
+            R"("onlyOwnMachines":true})");
   v1::SubscribeResponse third;
   third.add_ended(1);
   EXPECT_EQ(state.Add(third), R"({"ended":[1]})");
   EXPECT_EQ(state.Snapshot(9),
-            R"({"lagged":9,"machines":{"live":3},"missing":[{"path":"\\B"}]})");
+            R"({"lagged":9,"machines":{"live":3},"missing":[{"path":"\\B"}],)"
+            R"("onlyOwnMachines":true})");
   EXPECT_EQ(state.Add({}), "{}");
 }
 

@@ -51,7 +51,9 @@ class LiveStreamsTest : public ::testing::Test {
   Fleet fleet_{&*store_};
   // A caller has one place.
   Hub hub_{&*store_, {.max_subscribers = 4}, /*threads=*/0};
-  Subscriptions subscriptions_{&*store_, &fleet_, &hub_, &Clock::Real()};
+  const Peers peers_{{}, nullptr};
+  Subscriptions subscriptions_{&*store_, &fleet_, &hub_, &Clock::Real(),
+                               &peers_};
   v1::SubscribeRequest request_;
   LiveStreams streams_{&subscriptions_};
 };

@@ -1,0 +1,194 @@
+#include "aggregator/peers/peer_calls.h"
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "aggregator/peers/places.h"
+#include "aggregator/peers/sample_decoder.h"
+#include "base/rpc_deadline.h"
+#include "base/rpc_error.h"
+#include "base/sha256.h"
+#include "base/status_macros.h"
+#include "fleetperf/v1/peer.grpc.pb.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+// Users wait for a peer that is down.
+constexpr absl::Duration kDescribeTimeout = absl::Seconds(5);
+// A read may wait for a disk, and for the caller.
+constexpr absl::Duration kReadTimeout = absl::Minutes(2);
+// The limit of the instances of all machines of a call.
+constexpr size_t kMaxInstancesBytes = 256 << 20;
+
+using Context = std::unique_ptr<grpc::ClientContext>;
+
+Context MakeContext(const grpc::ServerContextBase* parent,
+                    absl::Duration timeout) {
+  Context context = parent != nullptr
+                        ? grpc::ClientContext::FromServerContext(*parent)
+                        : std::make_unique<grpc::ClientContext>();
+  context->set_deadline(RpcDeadline(timeout));
+  return context;
+}
+
+// The limit of reads at a time. A peer refuses more than 64 calls of a
+// certificate.
+constexpr int kMaxReads = 32;
+
+// Returns an error with the name of the peer.
+absl::Status Named(const PeerChannel& peer, const absl::Status& error) {
+  return absl::Status(error.code(),
+                      absl::StrCat("the aggregator at ", peer.address(), ": ",
+                                   error.message()));
+}
+
+}  // namespace
+
+absl::Status PeerError(const PeerChannel& peer, const grpc::Status& status,
+                       bool has_answered) {
+  if (status.ok()) return absl::OkStatus();
+  const absl::Status reason = StatusFromRpc(
+      status, peer.address(),
+      has_answered ? RpcStage::kAnswering : RpcStage::kConnecting);
+  if (absl::StrContains(reason.message(), peer.address())) {
+    return absl::UnavailableError(reason.message());
+  }
+  return Named(peer, absl::UnavailableError(reason.message()));
+}
+
+absl::Status DescribePeer(
+    const grpc::ServerContextBase* parent, PeerChannel* peer,
+    const v1::DescribeRequest& request,
+    absl::FunctionRef<absl::Status(const v1::DescribeResponse&)> use) {
+  const Context context = MakeContext(parent, kDescribeTimeout);
+  const auto stub = v1::PeerService::NewStub(peer->Get());
+  const auto reader = stub->Describe(context.get(), request);
+  v1::DescribeResponse response;
+  bool has_answered = false;
+  absl::Status used;
+  while (used.ok() && reader->Read(&response)) {
+    has_answered = true;
+    used = use(response);
+  }
+  if (!used.ok()) context->TryCancel();
+  const grpc::Status status = reader->Finish();
+  return used.ok() ? PeerError(*peer, status, has_answered) : used;
+}
+
+absl::Status ReadFromPeer(
+    const grpc::ServerContextBase* parent, PeerChannel* peer,
+    const ReadableStore::ReadRequest& request,
+    std::map<uint32_t, uint64_t>* epochs,
+    absl::FunctionRef<absl::Status(const Frame&)> on_frame,
+    absl::FunctionRef<void(const Loss&)> on_loss) {
+  if (request.selected == nullptr) {
+    return absl::InternalError("a read from a peer has no selection");
+  }
+  static Places* const places = new Places(kMaxReads);
+  const Places::Place place(places);
+  v1::ReadSamplesRequest proto = RequestToPeer(request);
+  proto.set_with_epochs(epochs != nullptr);
+  const Context context = MakeContext(parent, kReadTimeout);
+  const auto stub = v1::PeerService::NewStub(peer->Get());
+  const auto reader = stub->ReadSamples(context.get(), proto);
+  SampleDecoder decoder(request);
+  v1::ReadSamplesResponse response;
+  bool has_answered = false;
+  const auto use = [&]() -> absl::Status {
+    if (request.on_chunk) RETURN_IF_ERROR(request.on_chunk());
+    const auto samples = decoder.Decode(response);
+    if (!samples.ok()) return Named(*peer, samples.status());
+    if (epochs != nullptr && epochs->size() < decoder.epochs().size()) {
+      *epochs = decoder.epochs();
+    }
+    for (const Frame& frame : samples->frames) RETURN_IF_ERROR(on_frame(frame));
+    for (const Loss& loss : samples->losses) on_loss(loss);
+    return absl::OkStatus();
+  };
+  absl::Status used;
+  while (used.ok() && reader->Read(&response)) {
+    has_answered = true;
+    used = use();
+  }
+  if (!used.ok()) context->TryCancel();
+  const grpc::Status status = reader->Finish();
+  return used.ok() ? PeerError(*peer, status, has_answered) : used;
+}
+
+std::vector<MachinesOfPeer> ListMachinesOfPeers(
+    const grpc::ServerContextBase* parent, const Peers::List& peers,
+    const v1::ListMachinesRequest& request) {
+  std::vector<MachinesOfPeer> answers(
+      peers.size(), {.page = absl::UnknownError("not asked")});
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < peers.size(); ++i) {
+    threads.emplace_back([&, i] {
+      PeerChannel& peer = *peers[i];
+      const Context context = MakeContext(parent, kDescribeTimeout);
+      v1::ListOwnMachinesResponse response;
+      const auto stub = v1::PeerService::NewStub(peer.Get());
+      const absl::Status status = PeerError(
+          peer, stub->ListOwnMachines(context.get(), request, &response),
+          /*has_answered=*/false);
+      answers[i].address = peer.address();
+      if (status.ok()) {
+        answers[i].page = std::move(response);
+      } else {
+        answers[i].page = status;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return answers;
+}
+
+std::vector<v1::EnumerateOwnInstancesResponse> EnumerateInstancesOfPeer(
+    const grpc::ServerContextBase* parent, PeerChannel* peer,
+    const std::vector<std::string>& machines, const perflib::Guid& counterset) {
+  const Context context = MakeContext(parent, kDescribeTimeout);
+  v1::EnumerateOwnInstancesRequest request;
+  request.mutable_machines()->Add(machines.begin(), machines.end());
+  request.set_counterset(counterset.Bytes());
+  const auto stub = v1::PeerService::NewStub(peer->Get());
+  const auto reader = stub->EnumerateOwnInstances(context.get(), request);
+  std::vector<v1::EnumerateOwnInstancesResponse> found;
+  size_t bytes = 0;
+  v1::EnumerateOwnInstancesResponse response;
+  while (found.size() < machines.size() && bytes < kMaxInstancesBytes &&
+         reader->Read(&response)) {
+    bytes += response.ByteSizeLong();
+    found.push_back(std::move(response));
+    response.Clear();
+  }
+  if (found.size() < machines.size()) context->TryCancel();
+  reader->Finish().ok();
+  found.resize(machines.size());
+  return found;
+}
+
+absl::StatusOr<std::string> GetCatalogueOfPeer(
+    const grpc::ServerContextBase* parent, PeerChannel* peer,
+    absl::string_view hash) {
+  const Context context = MakeContext(parent, kDescribeTimeout);
+  v1::GetCatalogueRequest request;
+  request.set_hash(std::string(hash));
+  v1::GetCatalogueResponse response;
+  const auto stub = v1::PeerService::NewStub(peer->Get());
+  const grpc::Status status =
+      stub->GetCatalogue(context.get(), request, &response);
+  RETURN_IF_ERROR(PeerError(*peer, status, /*has_answered=*/false));
+  if (Sha256(response.content()) != hash) {
+    return Named(*peer, absl::DataLossError(
+                            "its answer is not the requested catalogue"));
+  }
+  return std::move(*response.mutable_content());
+}
+
+}  // namespace fleetperf::aggregator

@@ -1,0 +1,80 @@
+// The other aggregators of the fleet.
+
+#ifndef FLEETPERF_AGGREGATOR_PEERS_PEERS_H_
+#define FLEETPERF_AGGREGATOR_PEERS_PEERS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "base/tls_identity.h"
+
+namespace grpc {
+class Channel;
+}  // namespace grpc
+
+namespace fleetperf::aggregator {
+
+// One of them. Thread-safe.
+class PeerChannel {
+ public:
+  PeerChannel(std::string address, std::shared_ptr<const TlsIdentity> identity)
+      : address_(std::move(address)), identity_(std::move(identity)) {}
+
+  const std::string& address() const { return address_; }
+
+  // Returns a channel with the certificate in use, for short calls. It is
+  // shared until it fails.
+  std::shared_ptr<grpc::Channel> Get() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // A channel of its certificate's version.
+  struct Connection {
+    std::shared_ptr<grpc::Channel> channel;
+    uint64_t version = 0;
+  };
+  // The same for a call without end, which must keep the result. Some calls
+  // share one channel: the peer limits the calls of a connection, and short
+  // ones must not wait for these.
+  std::shared_ptr<const Connection> ForStream() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // Whether calls can begin on it.
+  bool IsUsable(const Connection& connection) const;
+  Connection Connect() const;
+
+  const std::string address_;
+  const std::shared_ptr<const TlsIdentity> identity_;
+  absl::Mutex mutex_;
+  Connection connection_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::weak_ptr<const Connection>> of_streams_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+// Thread-safe.
+class Peers {
+ public:
+  using List = std::vector<std::shared_ptr<PeerChannel>>;
+
+  // `identity` is the aggregator's own.
+  Peers(const std::vector<std::string>& addresses,
+        std::shared_ptr<const TlsIdentity> identity);
+
+  // Replaces the addresses. Calls in progress are not affected.
+  void Set(const std::vector<std::string>& addresses)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
+  List list() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  const std::shared_ptr<const TlsIdentity> identity_;
+  mutable absl::Mutex mutex_;
+  List list_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_PEERS_PEERS_H_

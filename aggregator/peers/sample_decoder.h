@@ -1,0 +1,71 @@
+// Asks a peer for the samples of one machine, and decodes them.
+
+#ifndef FLEETPERF_AGGREGATOR_PEERS_SAMPLE_DECODER_H_
+#define FLEETPERF_AGGREGATOR_PEERS_SAMPLE_DECODER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "aggregator/samples/frame.h"
+#include "aggregator/store/readable_store.h"
+#include "fleetperf/v1/peer.pb.h"
+
+namespace fleetperf::aggregator {
+
+// Returns the request for a peer. `selected` must be set.
+v1::ReadSamplesRequest RequestToPeer(const ReadableStore::ReadRequest& request);
+
+// Checks every number of the answer, so that its frames can be used like those
+// of the own store. Thread-compatible.
+class SampleDecoder {
+ public:
+  // `request` is the one that the peer was asked, and must outlive the decoder.
+  // Its `selected` must be set.
+  explicit SampleDecoder(const ReadableStore::ReadRequest& request)
+      : request_(request) {}
+
+  struct Samples {
+    std::vector<Frame> frames;
+    std::vector<Loss> losses;
+  };
+  // Decodes the next part. Returns DataLoss if it is malformed; the decoder
+  // must then not be used again.
+  absl::StatusOr<Samples> Decode(const v1::ReadSamplesResponse& response);
+
+  // The agent's epochs so far, by the number that the frames have.
+  const std::map<uint32_t, uint64_t>& epochs() const { return epochs_; }
+
+ private:
+  struct Query {
+    std::shared_ptr<const CollectedQuery> query;
+    std::vector<bool> wanted;  // the columns that the request needs
+  };
+
+  absl::Status AddQuery(const v1::ReadSamplesResponse::Query& proto);
+  absl::Status AddInstance(const v1::ReadSamplesResponse::Instance& proto);
+  // Counts the bytes of what is kept until the end.
+  absl::Status Keep(size_t bytes);
+  absl::StatusOr<Frame> DecodeFrame(
+      const v1::ReadSamplesResponse::Frame& proto) const;
+  absl::Status DecodeRuns(const v1::ReadSamplesResponse::Frame& proto,
+                          Frame* frame, uint64_t* positions) const;
+  absl::Status DecodeColumns(const v1::ReadSamplesResponse::Frame& proto,
+                             const Query& query, uint64_t positions,
+                             Frame* frame) const;
+
+  const ReadableStore::ReadRequest& request_;
+  size_t kept_bytes_ = 0;
+  std::map<uint32_t, uint64_t> epochs_;
+  std::vector<Query> queries_;
+  std::vector<std::shared_ptr<const Instance>> instances_;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_PEERS_SAMPLE_DECODER_H_

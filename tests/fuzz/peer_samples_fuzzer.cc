@@ -1,0 +1,123 @@
+// Fuzzes what a peer answers: samples and descriptions. Any bytes are decoded
+// or rejected; samples that are accepted can be read, cut and joined.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "aggregator/peers/description.h"
+#include "aggregator/peers/frame_join.h"
+#include "aggregator/peers/frame_slice.h"
+#include "aggregator/peers/sample_decoder.h"
+#include "aggregator/query/sample_feed.h"
+#include "fleetperf/v1/peer.pb.h"
+#include "tests/fuzz/check.h"
+#include "tests/fuzz/input.h"
+#include "tests/support/countersets.h"
+
+namespace fleetperf::aggregator {
+namespace {
+
+// Reads all samples.
+class Reader : public SampleSink {
+ public:
+  size_t AddSeries(const Instance&, const CounterFormula&,
+                   std::vector<uint32_t>) override {
+    return 0;
+  }
+  void AddRun(size_t, const SeriesRun& run) override {
+    for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
+      sum += run.Sample(tick).value.value;
+    }
+  }
+
+  uint64_t sum = 0;
+};
+
+void Use(const std::vector<Frame>& frames, SampleFeed* feed) {
+  FrameJoin join;
+  const std::map<uint32_t, uint64_t> epochs[] = {{{1, 5}}, {{2, 5}}};
+  for (const auto& of_store : epochs) {
+    join.BeginStore(&of_store);
+    for (const Frame& frame : frames) FUZZ_CHECK(join.Add(frame).ok());
+  }
+  FUZZ_CHECK(join.Run([&](const Frame& frame) {
+                   const auto ticks =
+                       static_cast<uint32_t>(frame.clocks->size());
+                   FUZZ_CHECK(ticks > 0);
+                   feed->Add(Slice(frame, ticks / 2, ticks));
+                   feed->Add(frame);
+                   return absl::OkStatus();
+                 })
+                 .ok());
+}
+
+void DecodeSamples(Input input) {
+  const auto schema = std::make_shared<const Schema>(
+      Schema{.hash = "hash", .registration = testing::DiskRegistration()});
+  const std::vector<SelectedCounterset> selected = {
+      {.schema = schema,
+       .selections = {
+           {.instance = perflib::Pattern("*"),
+            .counter_ids = {testing::kTransfers, testing::kQueueLength}}}}};
+  Reader sink;
+  SampleFeed feed(selected.front(), &sink);
+  const ReadableStore::ReadRequest request = {
+      .machine = "web-1",
+      .columns =
+          [&](const CollectedQuery& query) {
+            return feed.WantedColumns(query);
+          },
+      .selected = &selected};
+  SampleDecoder decoder(request);
+  while (!input.empty()) {
+    v1::ReadSamplesResponse response;
+    const absl::string_view bytes = input.Bytes();
+    if (!response.ParseFromArray(bytes.data(),
+                                 static_cast<int>(bytes.size()))) {
+      return;
+    }
+    const auto samples = decoder.Decode(response);
+    if (!samples.ok()) return;
+    Use(samples->frames, &feed);
+  }
+}
+
+void ReadDescription(Input input) {
+  Schemas schemas;
+  DescriptionReader reader(&schemas);
+  while (!input.empty()) {
+    v1::DescribeResponse response;
+    const absl::string_view bytes = input.Bytes();
+    if (!response.ParseFromArray(bytes.data(),
+                                 static_cast<int>(bytes.size()))) {
+      return;
+    }
+    if (!reader.Add(response).ok()) return;
+  }
+  Directory directory;
+  for (MachineDescription& machine : reader.Take().machines) {
+    if (directory.Describe(machine.name).has_value()) continue;
+    directory.Add(machine.name, std::move(machine.entry));
+    for (const auto& counterset : directory.Countersets(machine.name)) {
+      directory.Collecting(machine.name, *counterset);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fleetperf::aggregator
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const fleetperf::Input input(data + 1, size - 1);
+  if (data[0] % 2 == 0) {
+    fleetperf::aggregator::DecodeSamples(input);
+  } else {
+    fleetperf::aggregator::ReadDescription(input);
+  }
+  return 0;
+}
