@@ -91,7 +91,6 @@ class QueryTicks {
   bool Has(const Schema& schema, uint32_t counter_id) const;
   const std::shared_ptr<const Schema>& schema() const { return schema_; }
   absl::Duration interval() const { return interval_; }
-  const std::shared_ptr<const Schema>& schema() const { return schema_; }
   const std::set<uint32_t>& counters() const { return *counters_; }
 
  private:
