@@ -102,13 +102,16 @@ class MachineRead {
     std::erase_if(ticks, [&](const LastTick& tick) {
       return tick.time < request_.oldest;
     });
-    for (const Group& group : GroupsOf(std::move(ticks))) {
-      RETURN_IF_ERROR(Read(group));
+    // The newest of an interval come last.
+    const std::vector<Group> groups = GroupsOf(std::move(ticks));
+    for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
+      RETURN_IF_ERROR(Read(*group));
     }
     return absl::OkStatus();
   }
 
-  // By labels. A staleness marker is the end of its series.
+  // The sample of each series that arrived last, by its labels. A staleness
+  // marker is the end of its series.
   const absl::flat_hash_map<std::string, ExportSample>& newest() const {
     return newest_;
   }
@@ -121,7 +124,8 @@ class MachineRead {
     return store_.Read(
         {.machine = request_.machine,
          .from = first_new - group.interval * kMaxIntervalsBefore,
-         .to = absl::InfiniteFuture(),
+         // Ticks after it are from before the clock was set back.
+         .to = group.last,
          .filter =
              [&](const CollectedQuery& query) {
                return group.Has(query) && encoder.Selects(query);
@@ -151,16 +155,9 @@ class MachineRead {
     return encoder->AddTicks(first, ticks,
                              [this](absl::string_view labels,
                                     absl::Span<const ExportSample> samples) {
-                               Keep(labels, samples.back());
+                               newest_.insert_or_assign(labels, samples.back());
                                return absl::OkStatus();
                              });
-  }
-
-  void Keep(absl::string_view labels, const ExportSample& sample) {
-    const auto [known, is_new] = newest_.try_emplace(labels, sample);
-    if (!is_new && sample.unix_millis >= known->second.unix_millis) {
-      known->second = sample;
-    }
   }
 
   const NewestValuesRequest& request_;

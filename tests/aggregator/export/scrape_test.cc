@@ -163,6 +163,20 @@ TEST_F(ScrapeTest, QueriesOfAMachineMayBeLate) {
                          "# EOF\n"));
 }
 
+TEST_F(ScrapeTest, FollowsAClockThatWasSetBack) {
+  const uint32_t c = agent_.Disk("C:");
+  agent_.Ticks(1000, 1010, {{c, 5}, {agent_.Disk("D:"), 6}});
+  ASSERT_OK(agent_.Send());
+  const std::string expected = absl::StrCat(
+      kQueueType, Line("queue_length", "web-1", "C:", 7, 505), kTransfersType,
+      Line("transfers_per_second", "web-1", "C:", 7, 505), "# EOF\n");
+  agent_.Ticks(500, 505, {{c, 7}});
+  ASSERT_OK(agent_.Send());
+  EXPECT_EQ(Text(505), expected);
+  ASSERT_OK(store_.Compact());
+  EXPECT_EQ(Text(505), expected);
+}
+
 TEST_F(ScrapeTest, LeavesOutCountersThatThePlanNoLongerHas) {
   const uint32_t c = agent_.Disk("C:");
   agent_.Ticks(1, 10, {{c, 5}});
