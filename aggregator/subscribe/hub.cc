@@ -385,7 +385,7 @@ void Hub::OnBatch(std::shared_ptr<const ReceivedBatch> batch) {
       continue;
     }
     offered.push_back(machine->machine.get());
-    machine->machine->Offer(batch);
+    machine->machine->Offer(batch, machine->is_live);
   }
 }
 

@@ -13,7 +13,8 @@ constexpr int kTasksAtOnce = 16;
 
 }  // namespace
 
-void LiveMachine::Offer(std::shared_ptr<const ReceivedBatch> batch) {
+void LiveMachine::Offer(std::shared_ptr<const ReceivedBatch> batch,
+                        bool is_urgent) {
   {
     absl::MutexLock lock(&mutex_);
     if (queued_batches_ == kMaxQueuedBatches) {
@@ -26,7 +27,7 @@ void LiveMachine::Offer(std::shared_ptr<const ReceivedBatch> batch) {
     }
     ++queued_batches_;
   }
-  Push({.batch = std::move(batch)});
+  Push({.batch = std::move(batch)}, is_urgent);
 }
 
 void LiveMachine::Attach(Watcher watcher) {
@@ -37,14 +38,15 @@ void LiveMachine::Detach(std::shared_ptr<const Subscription> subscription) {
   Push({.leaving = std::move(subscription)});
 }
 
-void LiveMachine::Push(Task task) {
+void LiveMachine::Push(Task task, bool is_urgent) {
   {
     absl::MutexLock lock(&mutex_);
     tasks_.push_back(std::move(task));
     if (is_scheduled_ || is_waiting_) return;
     is_scheduled_ = true;
   }
-  context_.live.Schedule(shared_from_this());
+  if (is_urgent) return context_.live.Schedule(shared_from_this());
+  context_.live.ScheduleLater(shared_from_this());
 }
 
 bool LiveMachine::Work() {

@@ -32,8 +32,8 @@ class LiveMachine : public HubTask,
       : machine_(std::move(machine)), context_(*context) {}
 
   // Queues a new batch. While no thread is free, drops the oldest batches
-  // beyond a limit.
-  void Offer(std::shared_ptr<const ReceivedBatch> batch);
+  // beyond a limit. A batch that is not urgent may wait for other machines'.
+  void Offer(std::shared_ptr<const ReceivedBatch> batch, bool is_urgent);
 
   struct Watcher {
     std::shared_ptr<Subscription> subscription;
@@ -61,7 +61,7 @@ class LiveMachine : public HubTask,
   };
   using Schemas = absl::flat_hash_set<std::shared_ptr<const Schema>>;
 
-  void Push(Task task);
+  void Push(Task task, bool is_urgent = true);
   void Run(Task task);
   // Suspends the work until all batches accepted before are stored.
   void WaitForCommits();

@@ -1,8 +1,16 @@
 #include "aggregator/subscribe/task_queue.h"
 
+#include <iterator>
 #include <utility>
 
+#include "base/clock.h"
+
 namespace fleetperf::aggregator {
+namespace {
+
+absl::Duration Now() { return Clock::Real().Monotonic(); }
+
+}  // namespace
 
 TaskQueue::TaskQueue(int threads) {
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
@@ -15,10 +23,26 @@ void TaskQueue::Schedule(std::shared_ptr<HubTask> task) {
   wakeup_.NotifyOne();
 }
 
+void TaskQueue::ScheduleLater(std::shared_ptr<HubTask> task) {
+  absl::MutexLock lock(&mutex_);
+  if (is_stopping_) return;
+  gathered_.push_back(std::move(task));
+  if (gathered_.size() > 1) return;
+  due_ = Now() + kGatherTime;
+  wakeup_.NotifyOne();
+}
+
+void TaskQueue::TakeGathered() {
+  ready_.insert(ready_.end(), std::make_move_iterator(gathered_.begin()),
+                std::make_move_iterator(gathered_.end()));
+  gathered_.clear();
+}
+
 bool TaskQueue::WorkOnce() {
   std::shared_ptr<HubTask> task;
   {
     absl::MutexLock lock(&mutex_);
+    if (ready_.empty()) TakeGathered();
     if (ready_.empty()) return false;
     task = std::move(ready_.front());
     ready_.pop_front();
@@ -33,6 +57,7 @@ void TaskQueue::Stop() {
   {
     absl::MutexLock lock(&mutex_);
     is_stopping_ = true;
+    TakeGathered();
     dropped.swap(ready_);
     wakeup_.Notify();
   }
@@ -40,15 +65,27 @@ void TaskQueue::Stop() {
   threads_.clear();
 }
 
-void TaskQueue::Run() {
+bool TaskQueue::AwaitWork() {
   const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return is_stopping_ || !ready_.empty();
   };
+  while (!has_work()) {
+    if (gathered_.empty()) {
+      wakeup_.Await(&mutex_, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return has_work() || !gathered_.empty();
+      });
+    } else if (!wakeup_.AwaitUntil(&mutex_, due_, has_work) && Now() >= due_) {
+      TakeGathered();
+    }
+  }
+  return !is_stopping_;
+}
+
+void TaskQueue::Run() {
   for (;;) {
     {
       absl::MutexLock lock(&mutex_);
-      wakeup_.Await(&mutex_, has_work);
-      if (is_stopping_) return;
+      if (!AwaitWork()) return;
     }
     WorkOnce();
   }

@@ -10,6 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "base/wakeup.h"
 
 namespace fleetperf::aggregator {
@@ -26,12 +27,18 @@ class HubTask {
 // Thread-safe.
 class TaskQueue {
  public:
+  // The longest time that tasks wait for each other.
+  static constexpr absl::Duration kGatherTime = absl::Milliseconds(100);
+
   // With no threads, WorkOnce must be called to do the work.
   explicit TaskQueue(int threads);
   ~TaskQueue() { Stop(); }
 
   // Makes a thread call Work. A no-op after Stop.
   void Schedule(std::shared_ptr<HubTask> task);
+  // The same within kGatherTime, together with others: a thread wakes up once
+  // for all of them.
+  void ScheduleLater(std::shared_ptr<HubTask> task);
 
   // Calls Work of one task. Returns false if none is scheduled.
   bool WorkOnce();
@@ -41,10 +48,17 @@ class TaskQueue {
 
  private:
   void Run();
+  // Blocks until a task is ready. Returns false after Stop.
+  bool AwaitWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes the tasks ready that wait for each other.
+  void TakeGathered() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Mutex mutex_;
   Wakeup wakeup_;
   std::deque<std::shared_ptr<HubTask>> ready_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::shared_ptr<HubTask>> gathered_ ABSL_GUARDED_BY(mutex_);
+  // When these become ready: Clock::Monotonic().
+  absl::Duration due_ ABSL_GUARDED_BY(mutex_);
   bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;  // last: they use the other members
 };

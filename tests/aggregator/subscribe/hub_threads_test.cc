@@ -128,11 +128,14 @@ class HubThreadsTest : public ::testing::Test {
   }
 
   std::unique_ptr<WaitingReader> MakeReader(
-      const std::string& path, std::optional<absl::Time> start = {}) {
+      const std::string& path, std::optional<absl::Time> start = {},
+      absl::Duration interval = {}) {
     auto paths = PathSet::Parse({path}, test_store_->directory());
     EXPECT_OK(paths);
     return std::make_unique<WaitingReader>(std::make_shared<Subscription>(
-        SubscriptionRequest{.paths = *std::move(paths), .start = start}));
+        SubscriptionRequest{.paths = *std::move(paths),
+                            .form = {.interval = interval},
+                            .start = start}));
   }
   std::unique_ptr<WaitingReader> Subscribe(
       const std::string& path, std::optional<absl::Time> start = {}) {
@@ -179,6 +182,18 @@ TEST_F(HubThreadsTest, LiveValuesDoNotWaitForHistory) {
   Release();
   history->WaitFor("1@1=3");
   history->WaitFor("1@2=3");
+}
+
+TEST_F(HubThreadsTest, BatchesThatAreNotUrgentAreEvaluatedTogether) {
+  const auto reader = MakeReader("\\Disk(*)\\Queue Length", std::nullopt,
+                                 Hub::kWidenedInterval);
+  ASSERT_OK(hub_.Add(reader->subscription()));
+  for (int second = 2; second <= 21; ++second) {
+    Arrive(web_, second);
+    Arrive(db_, second);
+  }
+  reader->WaitFor("1@20=3");
+  reader->WaitFor("2@20=3");
 }
 
 TEST_F(HubThreadsTest, LiveValuesDoNotWaitForNewSubscribers) {
