@@ -29,6 +29,10 @@ v1::CollectRequest MakeHello(const std::string& agent, uint64_t epoch,
   hello->set_agent(agent);
   hello->set_epoch(epoch);
   *hello->mutable_time() = ToProto(absl::Now());
+  hello->set_agent_version("1.0.0");
+  hello->set_operating_system("Linux 6.1.0-26-amd64");
+  (*hello->mutable_labels())["role"] = "web";
+  (*hello->mutable_labels())["site"] = "oslo";
   v1::HeldEpoch* held = hello->add_held_epochs();
   held->set_epoch(epoch);
   held->set_first_sequence(first_sequence);

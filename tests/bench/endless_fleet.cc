@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "tests/bench/agent_stream.h"
+#include "tests/bench/fleet_workload.h"
 #include "tests/bench/report.h"
 #include "tests/bench/workload_agent.h"
 
@@ -67,14 +68,25 @@ struct EndlessFleet::Machine {
   }
 };
 
-EndlessFleet::EndlessFleet(const FleetSize& size)
-    : size_(size), workload_(size.series) {}
+EndlessFleet::EndlessFleet(const FleetSize& size, MakeWorkload make)
+    : size_(size), make_(std::move(make)) {}
 
 EndlessFleet::~EndlessFleet() = default;
 
 absl::StatusOr<std::unique_ptr<EndlessFleet>> EndlessFleet::Connect(
     const FleetSize& size, const FleetperfProcess& server) {
-  std::unique_ptr<EndlessFleet> fleet(new EndlessFleet(size));
+  const auto workload = std::make_shared<const FleetWorkload>(size.series);
+  return Connect(
+      size,
+      [workload](size_t machines, absl::Time start) {
+        return workload->MakeWorkload(machines, /*ticks=*/0, start);
+      },
+      server);
+}
+
+absl::StatusOr<std::unique_ptr<EndlessFleet>> EndlessFleet::Connect(
+    const FleetSize& size, MakeWorkload make, const FleetperfProcess& server) {
+  std::unique_ptr<EndlessFleet> fleet(new EndlessFleet(size, std::move(make)));
   RETURN_IF_ERROR(fleet->ConnectAgents(server));
   RETURN_IF_ERROR(fleet->SendFirst());
   return fleet;
@@ -111,8 +123,7 @@ absl::Status EndlessFleet::ConnectAgents(const FleetperfProcess& server) {
 }
 
 absl::Status EndlessFleet::SendFirst() {
-  const Workload workload =
-      workload_.MakeWorkload(machines_.size(), /*ticks=*/0, absl::Now());
+  const Workload workload = make_(machines_.size(), absl::Now());
   for (size_t i = 0; i < machines_.size(); ++i) {
     Machine& machine = *machines_[i];
     machine.workload.emplace(workload.make_machine(i));

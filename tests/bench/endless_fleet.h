@@ -7,6 +7,7 @@
 #define FLEETPERF_TESTS_BENCH_ENDLESS_FLEET_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -16,8 +17,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "tests/bench/fleet_workload.h"
 #include "tests/bench/fleetperf_process.h"
+#include "tests/bench/machine_workload.h"
 
 namespace fleetperf::bench {
 
@@ -36,6 +37,12 @@ class EndlessFleet {
   // of each, with its definitions. `server` must outlive the result.
   static absl::StatusOr<std::unique_ptr<EndlessFleet>> Connect(
       const FleetSize& size, const FleetperfProcess& server);
+  // Same, of machines of another kind than FleetWorkload's. `make` is called
+  // once all agents are connected; their clocks begin at `start`.
+  using MakeWorkload =
+      std::function<Workload(size_t machines, absl::Time start)>;
+  static absl::StatusOr<std::unique_ptr<EndlessFleet>> Connect(
+      const FleetSize& size, MakeWorkload make, const FleetperfProcess& server);
   ~EndlessFleet();
 
   // Sends the messages that are due until `end`. Does not wait for their
@@ -65,15 +72,14 @@ class EndlessFleet {
   struct Agent;
   struct Machine;
 
-  explicit EndlessFleet(const FleetSize& size);
+  EndlessFleet(const FleetSize& size, MakeWorkload make);
 
   absl::Status ConnectAgents(const FleetperfProcess& server);
   absl::Status SendFirst();
   void OnAcknowledged(const Machine& machine, uint64_t sequence, Agent* agent);
 
   const FleetSize size_;
-  const FleetWorkload workload_;
-  std::vector<std::unique_ptr<Machine>> machines_;  // in the order of sending
+  const MakeWorkload make_;
   size_t next_ = 0;
   uint64_t samples_ = 0;
   // Offset of the machines' clocks behind the real one.
@@ -84,6 +90,9 @@ class EndlessFleet {
   // sent.
   bool is_paced_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<absl::Duration> delays_ ABSL_GUARDED_BY(mutex_);
+
+  // In the order of sending. Last: their streams use the other members.
+  std::vector<std::unique_ptr<Machine>> machines_;
 };
 
 }  // namespace fleetperf::bench

@@ -58,13 +58,14 @@ absl::StatusOr<std::unique_ptr<FleetperfProcess>> FleetperfProcess::MakeOf(
   return process;
 }
 
-absl::Status FleetperfProcess::Start(const std::vector<std::string>& store) {
+absl::Status FleetperfProcess::Start(const std::vector<std::string>& store,
+                                     const std::string& sections) {
   ASSIGN_OR_RETURN(const TlsFiles tls,
                    Issue(Role::kAggregator, {"localhost", "127.0.0.1"}));
   config_ = absl::StrCat("listen: 127.0.0.1:0\naddress_file: address\n",
                          "store:\n  directory: store\n  ",
                          absl::StrJoin(store, "\n  "), "\n", TlsSection(tls),
-                         kLimits);
+                         kLimits, sections);
   const std::string config = directory_.File(kConfig);
   RETURN_IF_ERROR(WriteFile(config, config_));
   aggregator_ = std::make_unique<testing::Process>(

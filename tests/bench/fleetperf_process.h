@@ -35,8 +35,10 @@ class FleetperfProcess {
   static absl::StatusOr<std::unique_ptr<FleetperfProcess>> MakeFloor();
 
   // Starts the process. `store` holds lines of YAML for the section "store" of
-  // its configuration file, besides the directory.
-  absl::Status Start(const std::vector<std::string>& store = {});
+  // its configuration file, besides the directory, and `sections` further
+  // sections. Relative names of files are in File's directory.
+  absl::Status Start(const std::vector<std::string>& store = {},
+                     const std::string& sections = "");
 
   // Adds sections to the configuration file that Start wrote, and makes the
   // process read it again. Does not wait until it has.
@@ -44,6 +46,9 @@ class FleetperfProcess {
 
   pid_t pid() const { return aggregator_->pid(); }
   const std::string& address() const { return address_; }
+  std::string File(const std::string& name) const {
+    return directory_.File(name);
+  }
   std::string store_directory() const { return directory_.File("store"); }
 
   // Terminates the process and waits for it to exit.
