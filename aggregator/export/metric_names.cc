@@ -147,6 +147,15 @@ bool EndsPerSecond(const Words& words) {
   return size >= 2 && words[size - 2] == "per" && words[size - 1] == "second";
 }
 
+void RemovePercent(Words* words) {
+  words->erase(std::remove(words->begin(), words->end(), "percent"),
+               words->end());
+}
+
+Words NamelessWords(const perflib::CounterRegistration& counter) {
+  return {"counter", absl::StrCat(counter.counter_id)};
+}
+
 // Returns the words of a counter's name, with its unit at the end or, as in
 // "Avg. Disk sec/Read", where the name has it.
 Words CounterWords(const perflib::CounterRegistration& counter,
@@ -157,7 +166,7 @@ Words CounterWords(const perflib::CounterRegistration& counter,
   if (ends_per_second) words.resize(words.size() - 2);
   // A percent sign is at the start of a name, or before a word.
   const bool is_percent = unit.name == "percent" || Contains(words, "percent");
-  words.erase(std::remove(words.begin(), words.end(), "percent"), words.end());
+  RemovePercent(&words);
   if (is_percent) {
     words.emplace_back("percent");
   } else if (!unit.name.empty() && !Contains(words, unit.name)) {
@@ -169,7 +178,7 @@ Words CounterWords(const perflib::CounterRegistration& counter,
   if (ends_per_second || is_per_second) {
     words.insert(words.end(), {"per", "second"});
   }
-  if (words.empty()) words = {"counter", absl::StrCat(counter.counter_id)};
+  if (words.empty()) words = NamelessWords(counter);
   return words;
 }
 
@@ -204,20 +213,6 @@ void MakeUnique(const std::vector<perflib::CounterRegistration>& counters,
   }
 }
 
-// Returns the text with U+FFFD for each byte that is not UTF-8, which engines
-// refuse.
-std::string ValidUtf8(absl::string_view text) {
-  std::string valid;
-  valid.reserve(text.size());
-  while (!text.empty()) {
-    uint32_t character = 0;
-    const size_t size = DecodeCharacter(text, &character);
-    absl::StrAppend(&valid, size == 0 ? "\uFFFD" : text.substr(0, size));
-    text.remove_prefix(std::max<size_t>(size, 1));
-  }
-  return valid;
-}
-
 // Labels that the export, Prometheus and its rules set themselves.
 bool IsReserved(absl::string_view name) {
   constexpr absl::string_view kReserved[] = {
@@ -247,19 +242,45 @@ std::string LabelName(absl::string_view name) {
 
 }  // namespace
 
-std::vector<Metric> MetricsOf(
-    const perflib::CountersetRegistration& counterset) {
+std::string MetricPrefix(const perflib::CountersetRegistration& counterset) {
   Words prefix = WordsOf(counterset.name);
   if (prefix.empty()) prefix = {"counterset"};
   // "fleetperf Agent" has the prefix already.
   if (prefix.front() != "fleetperf") prefix.insert(prefix.begin(), "fleetperf");
+  return absl::StrJoin(prefix, "_");
+}
+
+std::string WordsWithoutUnit(const perflib::CounterRegistration& counter) {
+  Words words = WordsOf(counter.name);
+  UseBaseUnits({}, &words);
+  if (EndsPerSecond(words)) words.resize(words.size() - 2);
+  RemovePercent(&words);
+  if (words.empty()) words = NamelessWords(counter);
+  return absl::StrJoin(words, "_");
+}
+
+std::string ValidUtf8(absl::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  while (!text.empty()) {
+    uint32_t character = 0;
+    const size_t size = DecodeCharacter(text, &character);
+    absl::StrAppend(&valid, size == 0 ? "\uFFFD" : text.substr(0, size));
+    text.remove_prefix(std::max<size_t>(size, 1));
+  }
+  return valid;
+}
+
+std::vector<Metric> MetricsOf(
+    const perflib::CountersetRegistration& counterset) {
+  const std::string prefix = MetricPrefix(counterset);
   std::vector<Metric> metrics;
   metrics.reserve(counterset.counters.size());
   for (const perflib::CounterRegistration& counter : counterset.counters) {
     Metric& metric = metrics.emplace_back();
     if (!HasValues(counter)) continue;
     const Unit unit = BaseUnit(UnitOf(counter));
-    metric.name = absl::StrCat(absl::StrJoin(prefix, "_"), "_",
+    metric.name = absl::StrCat(prefix, "_",
                                absl::StrJoin(CounterWords(counter, unit), "_"));
     metric.factor = unit.factor;
   }

@@ -29,6 +29,18 @@ struct Metric {
 std::vector<Metric> MetricsOf(
     const perflib::CountersetRegistration& counterset);
 
+// Returns the start of the names of a counterset's metrics: "fleetperf_memory".
+std::string MetricPrefix(const perflib::CountersetRegistration& counterset);
+
+// Returns the words of a counter's name for a metric of its raw values, which
+// are in another unit: "% Processor Time" is processor_time, and "Reads/sec" is
+// reads.
+std::string WordsWithoutUnit(const perflib::CounterRegistration& counter);
+
+// Returns the text with U+FFFD for each byte that is not UTF-8, which engines
+// refuse.
+std::string ValidUtf8(absl::string_view text);
+
 // Returns the labels that all series of a machine have: its name, and its own
 // labels under names that are valid and not reserved. All texts are UTF-8.
 Labels MachineLabels(absl::string_view machine, const Labels& own);
