@@ -26,12 +26,6 @@ constexpr uint32_t kCountersetId = 1;
 constexpr uint32_t kQueryId = 1;
 constexpr uint32_t kInstanceId = 1;
 
-// Returns a name that no agent can have, because certificates cannot contain
-// it.
-std::string AgentNameOf(const std::string& machine) {
-  return absl::StrCat("(aggregator of ", machine, ")");
-}
-
 }  // namespace
 
 OwnCollection::OwnCollection(std::string machine,
@@ -108,7 +102,7 @@ absl::Status OwnCollection::TakeTick() {
 
 absl::Status OwnCollection::BeginEpoch() {
   absl::BitGen random;
-  ASSIGN_OR_RETURN(epoch_, ingest_.OpenEpoch(AgentNameOf(machine_),
+  ASSIGN_OR_RETURN(epoch_, ingest_.OpenEpoch(OwnAgentName(machine_),
                                              absl::Uniform<uint64_t>(random)));
   return absl::OkStatus();
 }

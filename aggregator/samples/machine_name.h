@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 namespace fleetperf::aggregator {
@@ -15,6 +16,12 @@ namespace fleetperf::aggregator {
 // the aggregator uses this form, and compares it byte by byte.
 inline std::string CanonicalName(absl::string_view name) {
   return absl::AsciiStrToLower(name);
+}
+
+// Returns the name of the agent that an aggregator's own counters on a machine
+// are from. No other agent can have it, because certificates cannot contain it.
+inline std::string OwnAgentName(absl::string_view machine) {
+  return absl::StrCat("(aggregator of ", machine, ")");
 }
 
 }  // namespace fleetperf::aggregator
