@@ -117,6 +117,7 @@ std::optional<ExportConfig> ReadExport(ConfigSection& root) {
         PathSet::Parse(config.paths, std::vector<std::string>());
     if (!parsed.ok()) section.Error("paths", parsed.status().message());
   }
+  section.Read("raw", &config.raw);
   section.Read("interval", &config.interval, absl::Seconds(1),
                absl::Minutes(5));
   section.Read("shards", &config.shards, 1, 64);

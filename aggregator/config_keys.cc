@@ -136,6 +136,9 @@ constexpr ConfigKey kKeys[] = {
      "Prometheus remote write ([export.md](../tasks/export.md))"},
     {"export.paths", "counters to export, as `fleetperf query` names them",
      kRestart, "all"},
+    {"export.raw",
+     "whether raw counters, their bases and clocks are exported, too "
+     "([Raw counters](../tasks/export.md#raw-counters))"},
     {"export.interval",
      "the time between two looks for new samples, which are sent together"},
     {"export.shards",

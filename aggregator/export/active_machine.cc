@@ -24,7 +24,7 @@ bool IsSilent(const ActiveMachine& machine, absl::Duration now) {
 absl::Status ReadLastTicks(const std::string& name,
                            const ActiveMachine& machine, Store* store,
                            absl::FunctionRef<bool()> is_stopping,
-                           SeriesEncoder* encoder) {
+                           MachineEncoder* encoder) {
   for (const absl::Duration interval : machine.intervals) {
     RETURN_IF_ERROR(store->Read(
         {.machine = name,

@@ -9,7 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "aggregator/export/series_encoder.h"
+#include "aggregator/export/machine_encoder.h"
 #include "aggregator/samples/labels.h"
 #include "aggregator/store/store.h"
 
@@ -32,7 +32,7 @@ bool IsSilent(const ActiveMachine& machine, absl::Duration now);
 absl::Status ReadLastTicks(const std::string& name,
                            const ActiveMachine& machine, Store* store,
                            absl::FunctionRef<bool()> is_stopping,
-                           SeriesEncoder* encoder);
+                           MachineEncoder* encoder);
 
 }  // namespace fleetperf::aggregator
 

@@ -56,9 +56,9 @@ class ExportShard::Machine : public UnexportedSink {
         labels_(std::move(labels)),
         intervals_(IntervalsOf(shard->store_.directory(), name)),
         end_(shard->clock_.Monotonic() + kLongestTurn),
-        encoder_(name, labels_, paths, &shard->schemas_) {}
+        encoder_(name, labels_, paths, &shard->schemas_, shard->raw()) {}
 
-  SeriesEncoder& encoder() { return encoder_; }
+  MachineEncoder& encoder() { return encoder_; }
   const std::vector<absl::Duration>& intervals() const { return intervals_; }
   // Whether the sink ends the read, which is to go on later.
   bool is_over() const { return is_over_; }
@@ -131,7 +131,7 @@ class ExportShard::Machine : public UnexportedSink {
   const Labels labels_;
   const std::vector<absl::Duration> intervals_;
   const absl::Duration end_;  // of the turn
-  SeriesEncoder encoder_;
+  MachineEncoder encoder_;
   ActiveMachine* activity_ = nullptr;
   uint64_t lost_ = 0;
   uint64_t samples_ = 0;
@@ -145,6 +145,7 @@ ExportShard::ExportShard(const Options& options, Store* store,
       clock_(*clock),
       client_(options.target),
       log_(absl::Minutes(5), *clock),
+      epochs_(store),
       received_(kNone),
       backoff_(kFirstWait, kLongestWait),
       oldest_(kNone),
@@ -352,7 +353,7 @@ absl::Status ExportShard::EndRelabelled(const std::string& machine,
 absl::Status ExportShard::End(const std::string& machine,
                               const ActiveMachine& activity,
                               const PathSet* paths) {
-  SeriesEncoder encoder(machine, activity.labels, paths, &schemas_);
+  MachineEncoder encoder(machine, activity.labels, paths, &schemas_, raw());
   request_.BeginMachine();
   const absl::Status read = ReadLastTicks(
       machine, activity, &store_, [this] { return IsStopping(); }, &encoder);

@@ -27,8 +27,9 @@
 #include "absl/time/time.h"
 #include "aggregator/export/active_machine.h"
 #include "aggregator/export/exported_schema.h"
+#include "aggregator/export/machine_encoder.h"
+#include "aggregator/export/raw_epochs.h"
 #include "aggregator/export/remote_write_client.h"
-#include "aggregator/export/series_encoder.h"
 #include "aggregator/export/write_request.h"
 #include "aggregator/samples/unexported.h"
 #include "aggregator/store/store.h"
@@ -56,6 +57,7 @@ class ExportShard {
   struct Options {
     RemoteWriteTarget target;
     std::vector<std::string> paths;  // empty: all counters
+    bool raw = false;                // whether raw series are sent, too
     absl::Duration interval;         // between two looks at the store
     size_t number = 0;               // of `count` shards
     size_t count = 1;
@@ -90,6 +92,8 @@ class ExportShard {
                    const PathSet* paths);
   absl::Status Add(absl::string_view labels,
                    absl::Span<const ExportSample> samples);
+  // What MachineEncoder takes for raw series.
+  RawEpochs* raw() { return options_.raw ? &epochs_ : nullptr; }
   // Drops samples that were read and not sent.
   void Forget();
   // Sends the request, and stores what it had as exported.
@@ -109,6 +113,7 @@ class ExportShard {
 
   // Used only by the thread.
   ExportedSchemas schemas_;
+  RawEpochs epochs_;
   WriteRequestBuilder request_;
   // Of machines whose samples are all in the request, or were sent.
   std::vector<ExportProgress> progress_;

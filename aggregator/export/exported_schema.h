@@ -24,11 +24,30 @@ struct ExportedSchema {
   std::vector<ExportedCounter> counters;  // that can have a value
 };
 
+// The names of the series of a raw value, encoded.
+struct ExportedRawName {
+  std::string low;
+  std::string high;  // empty: there is no such series
+};
+
+struct ExportedRawSchema {
+  std::shared_ptr<const Schema> schema;
+  std::vector<ExportedRawName> counters;  // in the order of the registration
+  // See RawMetrics.
+  ExportedRawName presence;
+  ExportedRawName perf_time;
+  ExportedRawName perf_freq;
+  ExportedRawName perf_time_100ns;
+  ExportedRawName status;
+  ExportedRawName epoch;
+};
+
 // Names the metrics of each counterset once. Thread-compatible.
 class ExportedSchemas {
  public:
-  // The result is valid until Trim.
+  // The results are valid until Trim.
   const ExportedSchema& Get(const std::shared_ptr<const Schema>& schema);
+  const ExportedRawSchema& GetRaw(const std::shared_ptr<const Schema>& schema);
   // Forgets the countersets if there are too many.
   void Trim();
 
@@ -36,6 +55,9 @@ class ExportedSchemas {
   absl::flat_hash_map<std::shared_ptr<const Schema>,
                       std::unique_ptr<const ExportedSchema>>
       schemas_;
+  absl::flat_hash_map<std::shared_ptr<const Schema>,
+                      std::unique_ptr<const ExportedRawSchema>>
+      raw_schemas_;
 };
 
 }  // namespace fleetperf::aggregator

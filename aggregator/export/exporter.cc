@@ -12,6 +12,7 @@ Exporter::Exporter(const ExportConfig& config, Store* store,
     shards_.push_back(std::make_unique<ExportShard>(
         ExportShard::Options{.target = config.target,
                              .paths = config.paths,
+                             .raw = config.raw,
                              .interval = config.interval,
                              .number = number,
                              .count = count},

@@ -18,6 +18,7 @@ namespace fleetperf::aggregator {
 struct ExportConfig {
   RemoteWriteTarget target;
   std::vector<std::string> paths;  // empty: all counters
+  bool raw = false;                // whether raw series are sent, too
   int64_t shards = 4;              // each sends one request at a time
   absl::Duration interval =
       absl::Seconds(10);  // between two looks at the store

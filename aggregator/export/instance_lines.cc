@@ -22,32 +22,48 @@ void InstanceLines::Set(const Frame& frame, std::vector<InstanceLine> present) {
   frame_ = &frame;
   lines_ = std::move(present);
   for (InstanceLine& line : lines_) line.runs.clear();
-  // Names are compared as in paths. Nearly always, each is that of one run.
-  absl::flat_hash_map<std::string, std::vector<size_t>> by_name;
-  for (size_t run = 0; run < frame.runs.size(); ++run) {
-    by_name[absl::AsciiStrToLower(frame.runs[run].instance->name)].push_back(
-        run);
-  }
   Numbers numbers;
   for (size_t i = 0; i < lines_.size(); ++i) {
-    numbers[{lines_[i].instance->name, lines_[i].index}] = i;
+    numbers[KeyOf(*lines_[i].instance, lines_[i].index)] = i;
   }
   known_ = &numbers;
+  if (kind_ == LineKind::kIdentity) {
+    for (size_t run = 0; run < frame.runs.size(); ++run) AddWhole(run);
+  } else {
+    AddByNumber();
+  }
+  known_ = nullptr;
+}
+
+InstanceLines::Key InstanceLines::KeyOf(const Instance& instance,
+                                        uint32_t index) const {
+  if (kind_ == LineKind::kNumber) return {instance.name, 0u, index};
+  return {instance.name, instance.instance_id, instance.occurrence};
+}
+
+void InstanceLines::AddByNumber() {
+  // Names are compared as in paths. Nearly always, each is that of one run.
+  absl::flat_hash_map<std::string, std::vector<size_t>> by_name;
+  for (size_t run = 0; run < frame_->runs.size(); ++run) {
+    by_name[absl::AsciiStrToLower(frame_->runs[run].instance->name)].push_back(
+        run);
+  }
   for (const auto& [name, runs] : by_name) {
-    const Instance& first = *frame.runs[runs[0]].instance;
+    const Instance& first = *frame_->runs[runs[0]].instance;
     const bool is_alone = std::all_of(
         runs.begin(), runs.end(),
-        [&](size_t run) { return AreOne(*frame.runs[run].instance, first); });
+        [&](size_t run) { return AreOne(*frame_->runs[run].instance, first); });
     if (!is_alone) {
       AddTwins(runs);
       continue;
     }
-    for (const size_t run : runs) {
-      const Frame::Run& of = frame.runs[run];
-      AddRun(run, of.first_tick, of.first_tick + of.tick_count, 0);
-    }
+    for (const size_t run : runs) AddWhole(run);
   }
-  known_ = nullptr;
+}
+
+void InstanceLines::AddWhole(size_t run) {
+  const Frame::Run& of = frame_->runs[run];
+  AddRun(run, of.first_tick, of.first_tick + of.tick_count, 0);
 }
 
 void InstanceLines::AddTwins(const std::vector<size_t>& runs) {
@@ -82,7 +98,7 @@ void InstanceLines::AddRun(size_t run, uint32_t begin, uint32_t end,
   if (begin == end) return;
   const std::shared_ptr<const Instance>& instance = frame_->runs[run].instance;
   const auto [known, is_new] =
-      known_->try_emplace({instance->name, index}, lines_.size());
+      known_->try_emplace(KeyOf(*instance, index), lines_.size());
   if (is_new) {
     InstanceLine& line = lines_.emplace_back();
     line.instance = instance;

@@ -106,7 +106,7 @@ class SeriesEncoder {
   const Frame* frame_ = nullptr;
   const FrameTicks* ticks_ = nullptr;
   const Query* query_ = nullptr;
-  InstanceLines lines_;
+  InstanceLines lines_{LineKind::kNumber};
   std::vector<int64_t> unix_millis_;  // of the ticks
   std::vector<ExportSample> samples_;
   std::string labels_;

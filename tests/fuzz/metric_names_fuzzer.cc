@@ -1,5 +1,6 @@
 // Fuzzes the names and labels of exported series. Each line of the input is a
-// name. Metrics and labels have valid names that differ, and valid UTF-8.
+// name. Metrics, also the raw ones, and labels have valid names that differ,
+// and valid UTF-8.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "aggregator/export/metric_names.h"
+#include "aggregator/export/raw_names.h"
 #include "base/utf8.h"
 #include "perflib/counter_type.h"
 #include "tests/fuzz/check.h"
@@ -55,6 +57,19 @@ void CheckMetrics(const std::vector<std::string>& names) {
   for (const Metric& metric : metrics) {
     FUZZ_CHECK(IsName(metric.name) && metric.factor > 0);
     FUZZ_CHECK(unique.insert(metric.name).second);
+  }
+  const RawMetrics raw = RawMetricsOf(counterset);
+  FUZZ_CHECK(raw.counters.size() == counterset.counters.size());
+  const auto check_raw = [&](const std::string& name) {
+    FUZZ_CHECK(IsName(name));
+    FUZZ_CHECK(unique.insert(name).second);
+    FUZZ_CHECK(unique.insert(HighMetric(name)).second);
+  };
+  for (const std::string& name : raw.counters) check_raw(name);
+  for (const std::string* name :
+       {&raw.presence, &raw.perf_time, &raw.perf_freq, &raw.perf_time_100ns,
+        &raw.status, &raw.epoch}) {
+    check_raw(*name);
   }
 }
 

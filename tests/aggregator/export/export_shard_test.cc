@@ -112,9 +112,10 @@ class ExportShardTest : public ::testing::Test {
  protected:
   ExportShardTest() { EXPECT_OK(store_->KeepExportCursors(true)); }
 
-  void Start() {
+  void Start(bool raw = false) {
     shard_ = std::make_unique<ExportShard>(
         ExportShard::Options{.target = {.url = server_.url()},
+                             .raw = raw,
                              .interval = kInterval,
                              .samples_of_turn = samples_of_turn_},
         &troubled_, &clock_);
@@ -165,6 +166,19 @@ TEST_F(ExportShardTest, SendsAgainUntilTheEngineHasTheSamples) {
   clock_.AwaitWaiting(kInterval);
   EXPECT_EQ(shard_->counts().samples, 2);
   EXPECT_EQ(server_.requests().size(), 4);
+}
+
+TEST_F(ExportShardTest, SendsRawSeriesIfAskedTo) {
+  AddTick(1);
+  Start(/*raw=*/true);
+  clock_.AwaitWaiting(kInterval);
+  // A queue length; then both counters, the presence, three clocks and the
+  // epoch.
+  EXPECT_EQ(shard_->counts().samples, 1 + 7);
+  const auto requests = server_.requests();
+  ASSERT_EQ(requests.size(), 1);
+  EXPECT_TRUE(absl::StrContains(Uncompress(requests[0].body),
+                                "fleetperf_disk_tick_epoch_raw"));
 }
 
 TEST_F(ExportShardTest, RefusedSamplesDoNotHoldUpLaterOnes) {

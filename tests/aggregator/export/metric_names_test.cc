@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "aggregator/export/raw_names.h"
 #include "perflib/counter_type.h"
 #include "tests/support/status_matchers.h"
 
@@ -115,16 +116,19 @@ TEST(MetricsOf, DiffersForAllCountersOnLinux) {
   std::map<std::string, std::string> paths;  // by the metric's name
   for (const auto& counterset : LinuxCountersets()) {
     const std::vector<Metric> metrics = MetricsOf(counterset);
+    const RawMetrics raw = RawMetricsOf(counterset);
     for (size_t i = 0; i < metrics.size(); ++i) {
       const std::string path =
           counterset.name + "\\" + counterset.counters[i].name;
-      EXPECT_TRUE(std::regex_match(metrics[i].name, valid)) << path;
-      const auto [place, is_new] = paths.emplace(metrics[i].name, path);
-      EXPECT_TRUE(is_new) << path << " and " << place->second << " are both "
-                          << metrics[i].name;
+      for (const std::string& name : {metrics[i].name, raw.counters[i]}) {
+        EXPECT_TRUE(std::regex_match(name, valid)) << path;
+        const auto [place, is_new] = paths.emplace(name, path);
+        EXPECT_TRUE(is_new)
+            << path << " and " << place->second << " are both " << name;
+      }
     }
   }
-  EXPECT_GT(paths.size(), 400u);
+  EXPECT_GT(paths.size(), 800u);
 }
 
 // Every metric that the dashboard, the rules and their tests name exists.
@@ -135,6 +139,8 @@ TEST(MetricsOf, YieldsTheNamesInDashboardAndRules) {
       for (const Metric& metric : MetricsOf(counterset)) {
         known.insert(metric.name);
       }
+      const std::vector<std::string> raw = RawMetricsOf(counterset).counters;
+      known.insert(raw.begin(), raw.end());
     }
   }
   const std::regex name("fleetperf_[a-z0-9_]+");

@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "aggregator/store/store.h"
 #include "tests/support/disk_agent.h"
+#include "tests/support/encoded_labels.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_store.h"
 
@@ -23,33 +24,13 @@ using testing::DiskAgent;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::kStart;
+using testing::LabelsIn;
 using ::testing::Pair;
 using testing::TestStore;
 
 // Values by series: "queue_length C:" has "3=7", which is 7 at 3 s after
 // kStart, and "4=end".
 using Series = std::map<std::string, std::vector<std::string>>;
-
-// Consumes a field with a length of one byte.
-absl::string_view TakeField(absl::string_view* from) {
-  const auto size = static_cast<size_t>((*from)[1]);
-  const absl::string_view field = from->substr(2, size);
-  from->remove_prefix(2 + size);
-  return field;
-}
-
-std::map<std::string, std::string> LabelsIn(absl::string_view encoded) {
-  std::map<std::string, std::string> labels;
-  std::string last;
-  while (!encoded.empty()) {
-    absl::string_view label = TakeField(&encoded);
-    const std::string name(TakeField(&label));
-    EXPECT_LT(last, name);  // in order
-    last = name;
-    labels[name] = std::string(TakeField(&label));
-  }
-  return labels;
-}
 
 // Exports a machine of a store.
 class Reader : public UnexportedSink {
