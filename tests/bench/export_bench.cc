@@ -1,6 +1,6 @@
 // Measures the CPU time of exporting a sample, without the engine: of new
 // batches, which are in memory, and of a backlog, which is in chunks; and that
-// of a scrape.
+// of a scrape. The row "raw" is what raw series cost in addition.
 //
 //   export_bench [MACHINES [SECONDS [TICKS_PER_BATCH]]]
 
@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,8 +16,9 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/export/exported_schema.h"
 #include "aggregator/export/exposition.h"
+#include "aggregator/export/machine_encoder.h"
+#include "aggregator/export/raw_epochs.h"
 #include "aggregator/export/scrape.h"
-#include "aggregator/export/series_encoder.h"
 #include "aggregator/export/write_request.h"
 #include "aggregator/store/store.h"
 #include "tests/bench/fleet_workload.h"
@@ -46,8 +48,8 @@ enum class Steps { kRead, kCalculate, kEncode, kCompress };
 class Sink : public aggregator::UnexportedSink {
  public:
   Sink(const std::string& machine, Steps steps,
-       aggregator::ExportedSchemas* schemas)
-      : encoder(machine, {}, nullptr, schemas), steps_(steps) {}
+       aggregator::ExportedSchemas* schemas, aggregator::RawEpochs* raw)
+      : encoder(machine, {}, nullptr, schemas, raw), steps_(steps) {}
 
   void Begin(absl::Time, uint64_t) override {}
   absl::Status BeginFrame(const aggregator::Frame& frame,
@@ -79,7 +81,7 @@ class Sink : public aggregator::UnexportedSink {
     }
   }
 
-  aggregator::SeriesEncoder encoder;
+  aggregator::MachineEncoder encoder;
   std::vector<aggregator::ExportProgress> all;
   double samples = 0;
   double bytes = 0;
@@ -98,6 +100,7 @@ class Bench {
                                               uint64_t{1} << 30);
     Check(store.status());
     store_ = *std::move(store);
+    epochs_of_agents_.emplace(store_.get());
     Check(store_->KeepExportCursors(true));
     for (int i = 0; i < machines; ++i) {
       agents_.push_back(
@@ -159,11 +162,12 @@ class Bench {
     second_ += ticks_;
   }
 
-  Result Export(Steps steps, bool keep) {
+  Result Export(Steps steps, bool keep, bool raw = false) {
     Result result;
     const double start = CpuNanos();
     for (const auto& agent : agents_) {
-      Sink sink(agent->machine(), steps, &schemas_);
+      Sink sink(agent->machine(), steps, &schemas_,
+                raw ? &*epochs_of_agents_ : nullptr);
       Check(store_->ReadUnexported(
           {.machine = agent->machine(),
            .filter =
@@ -206,6 +210,19 @@ class Bench {
       before = least;
     }
     std::printf("  %-10s %8.1f ns a value\n", "all", before / all.samples);
+    Result with_raw;
+    with_raw.nanos = 1e300;
+    for (int i = 0; i < 3; ++i) {
+      const Result result = Export(Steps::kCompress, false, /*raw=*/true);
+      if (result.nanos < with_raw.nanos) with_raw = result;
+    }
+    const double more = with_raw.samples - all.samples;
+    std::printf(
+        "  %-10s %8.1f ns a value, of %.0f more, %.1f bytes each, compressed "
+        "%.1f\n",
+        "raw", (with_raw.nanos - before) / more, more,
+        (with_raw.bytes - all.bytes) / more,
+        (with_raw.compressed - all.compressed) / more);
   }
 
   void ReportScrape() {
@@ -241,6 +258,7 @@ class Bench {
   std::vector<std::unique_ptr<WorkloadAgent>> agents_;
   std::vector<aggregator::StoredEpoch> epochs_;
   aggregator::ExportedSchemas schemas_;
+  std::optional<aggregator::RawEpochs> epochs_of_agents_;
 };
 
 }  // namespace
