@@ -193,6 +193,7 @@ class RunningAggregator : public Aggregator {
     expected_->Set(config.expected_machines);
     maintenance_->SetRetention(config.retention);
     peers_.Set(config.peers);
+    subscriptions_->FollowPeers();
   }
 
  private:

@@ -312,7 +312,8 @@ class Watcher {
         is_missing_ = true;
       }
     }
-    return is_missing_ ? MissingError(AlreadyReported()) : absl::OkStatus();
+    return is_missing_ || has_unreachable_ ? MissingError(AlreadyReported())
+                                           : absl::OkStatus();
   }
 
   // After a restart, all clients connect at once, and may exceed a limit for a
@@ -387,13 +388,13 @@ class Watcher {
       paths_.Remove(missing.path());
       is_missing_ = true;
     }
-    if (response->only_own_machines() && !is_told_missing_) {
-      std::fprintf(stderr,
-                   "fleetperf: only the machines of the aggregator at %s are "
-                   "watched; watch those of other aggregators there\n",
-                   connection_.address().c_str());
-    }
     is_told_missing_ = true;
+    if (response->has_unreachable()) {
+      has_unreachable_ = response->unreachable().peers_size() > 0;
+      for (const v1::UnreachablePeer& peer : response->unreachable().peers()) {
+        PrintUnreachable(peer, format_);
+      }
+    }
     for (const v1::Series& series : response->series()) paths_.Add(series);
     if (viewer_ == nullptr && format_ == Format::kTable) {
       viewer_ = std::make_unique<TableViewer>(Order(), [this] { Quit(); });
@@ -425,6 +426,8 @@ class Watcher {
   WatchedPaths paths_;
   bool is_told_missing_ = false;  // whether the first response was shown
   bool is_missing_ = false;       // whether a path is
+  bool has_unreachable_ =
+      false;  // whether machines of an aggregator are missing
   std::unique_ptr<Viewer> viewer_;
   uint32_t messages_ = 0;      // with values
   bool told_ = false;          // whether data or the waiting message was shown

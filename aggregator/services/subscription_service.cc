@@ -70,13 +70,14 @@ class SubscribeStream
   void OnStart() override {
     new SubscribeStream(&subscriptions_, &service_, &loop());
     const absl::Status admitted = Admit();
-    if (!admitted.ok()) return writer_->Open(nullptr, {}, admitted);
+    if (!admitted.ok()) return writer_->Open(nullptr, admitted);
     subscriptions_.Post(CallerOf(context()), [this] { Start(); });
   }
 
   absl::Status Admit() {
-    RETURN_IF_ERROR(
-        CheckAccess(context(), {Role::kReader, Role::kOperator}).status());
+    RETURN_IF_ERROR(CheckAccess(context(), {Role::kReader, Role::kOperator,
+                                            Role::kAggregator})
+                        .status());
     ASSIGN_OR_RETURN(place_, subscriptions_.Enter(CallerOf(context())));
     return absl::OkStatus();
   }
@@ -101,12 +102,9 @@ class SubscribeStream
     // Before Open, nothing is written and the stream stays open. After Open,
     // the stream may be done at any time. If `status` is not OK, the stream
     // ends with it.
-    // `first` is part of the first message.
-    void Open(std::shared_ptr<Outbox> outbox,
-              const v1::SubscribeResponse& first, const absl::Status& status) {
+    void Open(std::shared_ptr<Outbox> outbox, const absl::Status& status) {
       absl::MutexLock lock(&mutex_);
       outbox_ = std::move(outbox);
-      first_ = first;
       is_open_ = true;
       end_.Update(status);
       WriteMoreLocked();
@@ -144,8 +142,6 @@ class SubscribeStream
         return;
       if (end_.ok() && outbox_->Take(&message_)) {
         stream_->subscriptions_.CountLagged(message_.response.lagged());
-        message_.response.MergeFrom(first_);
-        first_.Clear();
         bytes_ = Encode(message_);
         is_writing_ = true;
         return stream_->StartWrite(bytes_);
@@ -160,7 +156,6 @@ class SubscribeStream
     SubscribeStream* stream_ ABSL_GUARDED_BY(mutex_);
     bool is_open_ ABSL_GUARDED_BY(mutex_) = false;
     std::shared_ptr<Outbox> outbox_ ABSL_GUARDED_BY(mutex_);
-    v1::SubscribeResponse first_ ABSL_GUARDED_BY(mutex_);
     Outbox::Message message_ ABSL_GUARDED_BY(mutex_);
     grpc::ByteBuffer bytes_ ABSL_GUARDED_BY(mutex_);  // being written
     bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
@@ -170,15 +165,14 @@ class SubscribeStream
 
   // Runs on a thread of the hub.
   void Start() {
-    v1::SubscribeResponse first;
-    const absl::Status status = Subscribe(&first);
+    const absl::Status status = Subscribe();
     writer_->Open(subscription_ == nullptr ? nullptr : subscription_->outbox(),
-                  first, status);
+                  status);
   }
 
-  // Adds the missing paths to `first`.
-  absl::Status Subscribe(v1::SubscribeResponse* first) {
+  absl::Status Subscribe() {
     ASSIGN_OR_RETURN(const v1::SubscribeRequest request, Decode(request_));
+    RETURN_IF_ERROR(CheckRole(request));
     ASSIGN_OR_RETURN(subscription_,
                      subscriptions_.Begin(
                          request,
@@ -186,8 +180,16 @@ class SubscribeStream
                            if (const auto locked = waiting.lock())
                              locked->WriteMore();
                          },
-                         [this] { return is_cancelled_.load(); }, first));
+                         [this] { return is_cancelled_.load(); }));
     return absl::OkStatus();
+  }
+
+  // Aggregators have no rights of users, and users no part of a subscription.
+  absl::Status CheckRole(const v1::SubscribeRequest& request) {
+    return request.own_machines_only()
+               ? CheckAccess(context(), {Role::kAggregator}).status()
+               : CheckAccess(context(), {Role::kReader, Role::kOperator})
+                     .status();
   }
 
   Subscriptions& subscriptions_;

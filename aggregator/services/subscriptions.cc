@@ -95,29 +95,64 @@ void Subscriptions::Post(const std::string& caller, Turns::Task task) {
 
 absl::StatusOr<std::shared_ptr<Subscription>> Subscriptions::Begin(
     const v1::SubscribeRequest& request, std::function<void()> listener,
-    const IsCancelled& is_cancelled, v1::SubscribeResponse* first) {
+    const IsCancelled& is_cancelled) {
   RETURN_IF_ERROR(CheckNotCancelled(is_cancelled));
   ASSIGN_OR_RETURN(SubscriptionRequest parsed,
                    ParseRequest(request, store_.directory()));
   RETURN_IF_ERROR(CheckUnits(parsed, store_.directory(), is_cancelled));
-  const auto subscription =
-      std::make_shared<Subscription>(std::move(parsed), &clock_);
-  subscription->outbox()->SetListener(std::move(listener));
+  const bool is_of_fleet =
+      !request.own_machines_only() && !peers_.list().empty();
+  parsed.is_part = request.own_machines_only() || is_of_fleet;
+  const auto own = std::make_shared<Subscription>(std::move(parsed), &clock_);
+  if (!is_of_fleet) own->outbox()->SetListener(listener);
   const MachineFilter machines = MachineFilter::Of(request, store_.directory());
   std::vector<absl::Status> missed;
-  const absl::Status added = hub_.Add(subscription, &missed, is_cancelled);
+  const absl::Status added = hub_.Add(own, &missed, is_cancelled);
   if (!added.ok()) return ExplainMiss(added, &fleet_, machines, is_cancelled);
-  first->set_only_own_machines(!peers_.list().empty());
+  v1::SubscribeResponse first;
+  if (request.own_machines_only()) first.set_store_id(store_.id());
   for (size_t i = 0; i < missed.size(); ++i) {
-    *first->add_missing() =
+    *first.add_missing() =
         ToMissing(i < kMaxMissesExplained
                       ? ExplainMiss(missed[i], &fleet_, machines, is_cancelled)
                       : missed[i]);
   }
-  return subscription;
+  own->outbox()->SetFirst(std::move(first));
+  return is_of_fleet ? Merge(request, own, std::move(listener)) : own;
+}
+
+std::shared_ptr<Subscription> Subscriptions::Merge(
+    const v1::SubscribeRequest& request,
+    const std::shared_ptr<Subscription>& own, std::function<void()> listener) {
+  // The parts have chosen by conditions; rankings need all of them.
+  SubscriptionRequest of_all = own->request();
+  of_all.choice.where.reset();
+  of_all.is_part = false;
+  const auto merged =
+      std::make_shared<Subscription>(std::move(of_all), &clock_);
+  merged->outbox()->SetListener(std::move(listener));
+  {
+    absl::MutexLock lock(&mutex_);
+    own_parts_[merged.get()] = own;
+  }
+  watches_.Add(request, merged->outbox(), own->outbox());
+  return merged;
 }
 
 void Subscriptions::End(std::shared_ptr<Subscription> subscription) {
+  std::shared_ptr<Subscription> own;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = own_parts_.find(subscription.get());
+    if (found != own_parts_.end()) {
+      own = std::move(found->second);
+      own_parts_.erase(found);
+    }
+  }
+  if (own != nullptr) {
+    watches_.Remove(subscription->outbox());
+    subscription = std::move(own);
+  }
   hub_.Post([hub = &hub_, subscription = std::move(subscription)] {
     hub->Remove(subscription);
   });

@@ -116,7 +116,9 @@ void LiveChooser::Rank(const SeriesValues& values, absl::Time now) {
   ranked_[id] = {
       .newest = {.series = values.series,
                  .points = PickPoints(values.points,
-                                      [&](int i) { return i == last; })},
+                                      [&](int i) { return i == last; }),
+                 .is_weighted = values.is_weighted,
+                 .interval = values.interval},
       .rank = rank,
       .late = late};
 }

@@ -20,7 +20,9 @@ size_t CountValues(const FeedUpdate& update) {
 }
 
 SeriesValues NewestOf(const SeriesValues& values) {
-  SeriesValues newest{.series = values.series};
+  SeriesValues newest{.series = values.series,
+                      .is_weighted = values.is_weighted,
+                      .interval = values.interval};
   const int last = values.points.values_size() - 1;
   if (last >= 0) {
     newest.points = PickPoints(values.points, [&](int i) { return i == last; });
@@ -44,8 +46,9 @@ void Outbox::SetDrainedListener(std::function<void()> listener) {
 }
 
 bool Outbox::HasNothingToSend() const {
-  const bool tells_of_machines = has_begun_ && live_machines_.has_value();
-  return waiting_.empty() && !begins_ && !tells_of_machines;
+  const bool has_news =
+      has_begun_ && (live_machines_.has_value() || unreachable_.has_value());
+  return waiting_.empty() && !begins_ && !has_news;
 }
 
 bool Outbox::IsEmpty() const { return HasNothingToSend() && !end_.has_value(); }
@@ -63,24 +66,34 @@ void Outbox::Change(absl::FunctionRef<void()> change) {
 }
 
 void Outbox::Add(std::shared_ptr<const FeedUpdate> update) {
-  Put(std::move(update), /*is_history=*/false);
+  Put(std::move(update), /*is_history=*/false, /*is_kept=*/false);
 }
 
 void Outbox::AddHistory(std::shared_ptr<const FeedUpdate> update) {
-  Put(std::move(update), /*is_history=*/true);
+  Put(std::move(update), /*is_history=*/true, /*is_kept=*/true);
 }
 
-void Outbox::Put(std::shared_ptr<const FeedUpdate> update, bool is_history) {
+void Outbox::AddPaced(std::shared_ptr<const FeedUpdate> update) {
+  Put(std::move(update), /*is_history=*/false, /*is_kept=*/true);
+}
+
+void Outbox::Put(std::shared_ptr<const FeedUpdate> update, bool is_history,
+                 bool is_kept) {
   Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto chosen = chooser_.Choose(std::move(update), is_history);
     if (chosen->empty()) return;
     const size_t values = CountValues(*chosen);
     values_ += values;
-    if (is_history) history_ += values;
-    waiting_.push_back({chosen, is_history, values});
+    if (is_kept) kept_ += values;
+    waiting_.push_back({chosen, is_kept, values});
     defers_history_ |= values_ > kMaxValues / 2;
-    if (values_ - history_ > kMaxValues) LeaveOutOld();
+    if (values_ - kept_ > kMaxValues) LeaveOutOld();
   });
+}
+
+void Outbox::SetFirst(v1::SubscribeResponse first) {
+  absl::MutexLock lock(&mutex_);
+  first_ = std::move(first);
 }
 
 void Outbox::Begin() {
@@ -93,6 +106,12 @@ void Outbox::Begin() {
 void Outbox::SetLiveMachines(const v1::LiveMachines& machines) {
   Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     live_machines_ = machines;
+  });
+}
+
+void Outbox::SetUnreachable(const v1::UnreachablePeers& unreachable) {
+  Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    unreachable_ = unreachable;
   });
 }
 
@@ -115,7 +134,7 @@ void Outbox::LeaveOutOld() {
   auto kept = std::make_shared<FeedUpdate>();
   absl::flat_hash_set<uint32_t> seen;
   size_t left = 0;
-  while (!waiting_.empty() && !waiting_.back().is_history) {
+  while (!waiting_.empty() && !waiting_.back().is_kept) {
     const Waiting last = std::move(waiting_.back());
     waiting_.pop_back();
     const FeedUpdate& update = *last.update;
@@ -136,7 +155,7 @@ void Outbox::LeaveOutOld() {
   lagged_ += left;
   values_ -= left;
   const size_t values = kept->values.size();
-  waiting_.push_back({std::move(kept), /*is_history=*/false, values});
+  waiting_.push_back({std::move(kept), /*is_kept=*/false, values});
 }
 
 bool Outbox::Take(Message* message) {
@@ -148,6 +167,12 @@ bool Outbox::Take(Message* message) {
     absl::MutexLock lock(&mutex_);
     if (HasNothingToSend()) return false;
     begins_ = false;
+    response->Swap(&first_);
+    first_.Clear();
+    if (unreachable_.has_value()) {
+      *response->mutable_unreachable() = *std::move(unreachable_);
+      unreachable_.reset();
+    }
     if (live_machines_.has_value()) {
       *response->mutable_live_machines() = *std::move(live_machines_);
       live_machines_.reset();
@@ -159,7 +184,7 @@ bool Outbox::Take(Message* message) {
       const Waiting& first = waiting_.front();
       values += first.values;
       values_ -= first.values;
-      if (first.is_history) history_ -= first.values;
+      if (first.is_kept) kept_ -= first.values;
       Move(*first.update, message);
     }
     response->set_lagged(response->lagged() + std::exchange(lagged_, 0));
@@ -185,6 +210,11 @@ void Outbox::Move(const FeedUpdate& update, Message* message) {
   for (const SeriesValues& values : update.values) {
     if (known_.insert(values.series->id()).second) {
       *response.add_series() = *values.series;
+      if (with_rankings_) {
+        v1::SeriesRanking* const ranking = response.add_rankings();
+        ranking->set_weighted(values.is_weighted);
+        ranking->set_interval_nanos(absl::ToInt64Nanoseconds(values.interval));
+      }
     }
     if (is_encoded) continue;
     if (values.points.values_size() > 0) {

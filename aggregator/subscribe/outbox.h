@@ -32,9 +32,11 @@ class Outbox {
   // The limit of series of a subscription.
   static constexpr size_t kMaxSeries = 200'000;
 
-  // `clock` must outlive the outbox.
-  explicit Outbox(const Choice& choice, const Clock* clock = &Clock::Real())
-      : chooser_(choice, clock) {}
+  // `clock` must outlive the outbox. `with_rankings`: whether messages say how
+  // series rank.
+  explicit Outbox(const Choice& choice, const Clock* clock = &Clock::Real(),
+                  bool with_rankings = false)
+      : with_rankings_(with_rankings), chooser_(choice, clock) {}
 
   // Sets a function that is called, without a lock, when the outbox becomes
   // non-empty.
@@ -47,15 +49,23 @@ class Outbox {
   // Adds stored values, which are never dropped. The caller must wait while
   // IsFullOfHistory.
   void AddHistory(std::shared_ptr<const FeedUpdate> update);
+  // Adds live values that are never dropped. The caller must wait while
+  // IsFullOfHistory.
+  void AddPaced(std::shared_ptr<const FeedUpdate> update);
+  // Sets what the first message has, too. Must be called before the first Take.
+  void SetFirst(v1::SubscribeResponse first);
   // Makes Take return a message even if it is empty.
   void Begin();
   // Adds the machines to the next message; after Begin, to a message of their
   // own.
   void SetLiveMachines(const v1::LiveMachines& machines);
+  // The same for unreachable aggregators.
+  void SetUnreachable(const v1::UnreachablePeers& unreachable);
   // Ends the queue after the pending updates.
   void End(const absl::Status& status);
 
-  // Whether no history must be added: the outbox is full of it, or has ended.
+  // Whether neither history nor paced values must be added: the outbox is full,
+  // or has ended.
   bool IsFullOfHistory() const;
   // Whether End was called.
   bool has_end() const;
@@ -73,11 +83,13 @@ class Outbox {
  private:
   struct Waiting {
     std::shared_ptr<const FeedUpdate> update;
-    bool is_history = false;
+    bool is_kept = false;
     size_t values = 0;
   };
 
-  void Put(std::shared_ptr<const FeedUpdate> update, bool is_history);
+  // `is_kept`: whether the values are never dropped.
+  void Put(std::shared_ptr<const FeedUpdate> update, bool is_history,
+           bool is_kept);
   bool HasNothingToSend() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsEmpty() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LeaveOutOld() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -87,16 +99,19 @@ class Outbox {
   // non-empty.
   void Change(absl::FunctionRef<void()> change) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  const bool with_rankings_;
   mutable absl::Mutex mutex_;
   LiveChooser chooser_ ABSL_GUARDED_BY(mutex_);
   std::function<void()> listener_ ABSL_GUARDED_BY(mutex_);
   std::function<void()> drained_listener_ ABSL_GUARDED_BY(mutex_);
   std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
-  size_t values_ ABSL_GUARDED_BY(mutex_) = 0;   // pending
-  size_t history_ ABSL_GUARDED_BY(mutex_) = 0;  // pending, from the store
+  size_t values_ ABSL_GUARDED_BY(mutex_) = 0;  // pending
+  size_t kept_ ABSL_GUARDED_BY(mutex_) = 0;    // pending, never dropped
   uint64_t lagged_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_set<uint32_t> known_ ABSL_GUARDED_BY(mutex_);
+  v1::SubscribeResponse first_ ABSL_GUARDED_BY(mutex_);
   std::optional<v1::LiveMachines> live_machines_ ABSL_GUARDED_BY(mutex_);
+  std::optional<v1::UnreachablePeers> unreachable_ ABSL_GUARDED_BY(mutex_);
   bool begins_ ABSL_GUARDED_BY(mutex_) = false;  // the next message is due
   bool has_begun_ ABSL_GUARDED_BY(mutex_) = false;
   bool defers_history_ ABSL_GUARDED_BY(mutex_) = false;

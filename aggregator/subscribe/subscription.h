@@ -24,6 +24,10 @@ struct SubscriptionRequest {
   // Requests stored values after this time. std::nullopt: only the newest value
   // of each series.
   std::optional<absl::Time> start;
+  // Whether it is the part of an aggregator in a subscription to the machines
+  // of several: it begins even if no path selects anything, and its messages
+  // say how series rank.
+  bool is_part = false;
 };
 
 // Immutable, except for its outbox, which is thread-safe.
@@ -33,7 +37,8 @@ class Subscription {
   explicit Subscription(SubscriptionRequest request,
                         const Clock* clock = &Clock::Real())
       : request_(std::move(request)),
-        outbox_(std::make_shared<Outbox>(request_.choice, clock)) {}
+        outbox_(std::make_shared<Outbox>(request_.choice, clock,
+                                         request_.is_part)) {}
 
   const SubscriptionRequest& request() const { return request_; }
   const std::shared_ptr<Outbox>& outbox() const { return outbox_; }

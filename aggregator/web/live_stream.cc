@@ -98,9 +98,14 @@ std::string LiveState::Add(const v1::SubscribeResponse& message) {
               absl::StrAppend(&missing_, missing_.empty() ? "" : ",", json);
               out->append(json);
             });
-  if (message.only_own_machines()) {
-    has_only_own_machines_ = true;
-    line.Field("onlyOwnMachines")->append("true");
+  if (message.has_unreachable()) {
+    unreachable_ = "[";
+    for (const v1::UnreachablePeer& peer : message.unreachable().peers()) {
+      absl::StrAppend(&unreachable_, unreachable_.size() > 1 ? "," : "",
+                      ToJson(peer));
+    }
+    unreachable_.push_back(']');
+    line.Field("unreachable")->append(unreachable_);
   }
   return line.Take();
 }
@@ -122,7 +127,7 @@ std::string LiveState::Snapshot(uint64_t lagged) const {
   if (!missing_.empty()) {
     absl::StrAppend(line.Field("missing"), "[", missing_, "]");
   }
-  if (has_only_own_machines_) line.Field("onlyOwnMachines")->append("true");
+  if (!unreachable_.empty()) line.Field("unreachable")->append(unreachable_);
   return line.Take();
 }
 

@@ -29,7 +29,7 @@ namespace fleetperf::aggregator::web {
 // The sum of the messages of a subscription, and their lines. A line is an
 // object with only the fields that there are:
 //   {"series":[...],"points":[...],"ended":[ids],"lagged":n,"machines":{...},
-//    "missing":[...],"onlyOwnMachines":true}
+//    "missing":[...],"unreachable":[{"address":"...","reason":"..."}]}
 // Thread-compatible.
 class LiveState {
  public:
@@ -49,9 +49,9 @@ class LiveState {
   };
 
   absl::flat_hash_map<uint32_t, Series> series_;
-  std::string machines_;  // JSON; "": unknown
-  std::string missing_;   // JSON of the elements; "": none
-  bool has_only_own_machines_ = false;
+  std::string machines_;     // JSON; "": unknown
+  std::string missing_;      // JSON of the elements; "": none
+  std::string unreachable_;  // JSON; "": there was none
 };
 
 // The viewers of a stream. Thread-compatible.

@@ -98,7 +98,6 @@ class LiveStreams::Core : public std::enable_shared_from_this<Core> {
     absl::Status status ABSL_GUARDED_BY(mutex);
     // nullptr: has not started.
     std::shared_ptr<Subscription> subscription ABSL_GUARDED_BY(mutex);
-    v1::SubscribeResponse first ABSL_GUARDED_BY(mutex);
     bool has_begun ABSL_GUARDED_BY(mutex) = false;
     // For Run: Clock::Monotonic() of its last turn, and the time between turns.
     absl::Duration turn;
@@ -147,8 +146,9 @@ void LiveStreams::Core::Join(const v1::SubscribeRequest& request,
                              const std::string& caller, bool keeps_alive,
                              const std::shared_ptr<Reply>& reply) {
   absl::Status refusal;
-  if (request.raw()) {
-    refusal = absl::InvalidArgumentError("the page streams no raw samples");
+  if (request.raw() || request.own_machines_only()) {
+    refusal = absl::InvalidArgumentError(
+        "the page streams neither raw samples nor parts for aggregators");
   }
   auto place = subscriptions_.Enter(caller);
   refusal.Update(place.status());
@@ -225,17 +225,13 @@ void LiveStreams::Core::Start(const StreamPtr& stream) {
     absl::MutexLock lock(&stream->mutex);
     if (std::exchange(stream->has_started, true)) return;
   }
-  v1::SubscribeResponse first;
-  auto subscription = subscriptions_.Begin(
-      stream->request, WakerOf(stream),
-      [stream] { return stream->is_cancelled.load(); }, &first);
+  auto subscription =
+      subscriptions_.Begin(stream->request, WakerOf(stream),
+                           [stream] { return stream->is_cancelled.load(); });
   {
     absl::MutexLock lock(&stream->mutex);
     stream->status = subscription.status();
-    if (subscription.ok()) {
-      stream->subscription = *subscription;
-      stream->first = std::move(first);
-    }
+    if (subscription.ok()) stream->subscription = *std::move(subscription);
   }
   MarkReady(stream, /*is_urgent=*/true);
 }
@@ -341,10 +337,7 @@ void LiveStreams::Core::TakeMessages(const StreamPtr& stream) {
     for (const auto& part : message.encoded_values) {
       response.MergeFromString(*part);
     }
-    if (!std::exchange(stream->has_begun, true)) {
-      response.MergeFrom(stream->first);
-      viewers.Begin();
-    }
+    if (!std::exchange(stream->has_begun, true)) viewers.Begin();
     const std::string line = stream->state.Add(response);
     if (stream->state.series() > kMaxStreamSeries) {
       stream->status = absl::ResourceExhaustedError(

@@ -1,5 +1,5 @@
 // Three aggregators and 300 agents: each aggregator answers for the whole
-// fleet, while one is killed and one is added.
+// fleet, also with live values, while one is killed and one is added.
 
 #include <gmock/gmock.h>
 #include <grpcpp/channel.h>
@@ -11,6 +11,8 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,8 +27,10 @@
 #include "base/channel.h"
 #include "base/credentials.h"
 #include "base/files.h"
+#include "base/rpc_deadline.h"
 #include "base/units.h"
 #include "fleetperf/v1/peer.grpc.pb.h"
+#include "fleetperf/v1/subscription.grpc.pb.h"
 #include "perflib/clocks.h"
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/fake_agent.h"
@@ -61,6 +65,127 @@ v1::CollectRequest BatchOf(uint64_t agent, uint64_t tick, bool is_first) {
       },
       &batch);
   return batch;
+}
+
+// The values of each machine that a subscriber has got, in order.
+using ValuesOfMachines = std::map<std::string, std::vector<double>>;
+
+// Whether all machines have got `last`.
+bool HaveAll(const ValuesOfMachines& values, double last) {
+  return values.size() == kAgents &&
+         std::all_of(values.begin(), values.end(), [last](const auto& entry) {
+           return std::count(entry.second.begin(), entry.second.end(), last);
+         });
+}
+
+// A client of the subscription service.
+class GrpcViewer {
+ public:
+  GrpcViewer(const std::string& address, const TlsFiles& tls)
+      : stub_(v1::SubscriptionService::NewStub(
+            MakeChannel(address, *ClientCredentials(tls)))) {
+    v1::SubscribeRequest request;
+    request.add_paths("\\\\m-*\\Numbers\\Number");
+    context_.set_deadline(RpcDeadline(2 * kPatience));
+    reader_ = stub_->Subscribe(&context_, request);
+  }
+  ~GrpcViewer() {
+    context_.TryCancel();
+    while (Read()) {
+    }
+    reader_->Finish();
+  }
+
+  // Returns false if the stream has ended.
+  bool Read() {
+    v1::SubscribeResponse response;
+    if (!reader_->Read(&response)) return false;
+    for (const v1::Series& series : response.series()) {
+      machines_[series.id()] = series.machine();
+    }
+    for (const v1::Points& points : response.points()) {
+      std::vector<double>& of_machine = values[machines_[points.series()]];
+      of_machine.insert(of_machine.end(), points.values().begin(),
+                        points.values().end());
+    }
+    if (response.has_unreachable()) {
+      unreachable.clear();
+      for (const v1::UnreachablePeer& peer : response.unreachable().peers()) {
+        unreachable.insert(peer.address());
+      }
+    }
+    return true;
+  }
+
+  ValuesOfMachines values;
+  std::set<std::string> unreachable;
+
+ private:
+  grpc::ClientContext context_;
+  const std::unique_ptr<v1::SubscriptionService::Stub> stub_;
+  std::unique_ptr<grpc::ClientReader<v1::SubscribeResponse>> reader_;
+  std::map<uint32_t, std::string> machines_;
+};
+
+// A tab of a browser with the page.
+class PageViewer {
+ public:
+  PageViewer(int port, const TlsFiles& tls) : page_(port, tls) {
+    page_.Send("POST", "/api/v1/subscribe",
+               "Content-Type: application/json\r\n",
+               R"({"paths":["\\\\m-*\\Numbers\\Number"]})");
+    EXPECT_THAT(page_.ReadHead(), HasSubstr("200"));
+  }
+
+  bool Read() {
+    const std::optional<std::string> line = page_.ReadLine();
+    if (!line.has_value()) return false;
+    const auto json = nlohmann::json::parse(*line);
+    for (const auto& series : json.value("series", nlohmann::json::array())) {
+      machines_[series["id"].get<uint32_t>()] = series["machine"];
+    }
+    for (const auto& points : json.value("points", nlohmann::json::array())) {
+      std::vector<double>& of_machine =
+          values[machines_[points["series"].get<uint32_t>()]];
+      for (const double value : points["v"]) of_machine.push_back(value);
+    }
+    if (json.contains("unreachable")) {
+      unreachable.clear();
+      for (const auto& peer : json["unreachable"]) {
+        unreachable.insert(peer["address"].get<std::string>());
+      }
+    }
+    return true;
+  }
+
+  ValuesOfMachines values;
+  std::set<std::string> unreachable;
+
+ private:
+  HttpsClient page_;
+  std::map<uint32_t, std::string> machines_;
+};
+
+// Reads until all machines have got `last`. Checks that each has got all values
+// from `first` on, once and in order.
+template <typename Viewer>
+void ExpectContinuous(Viewer* viewer, int first, int last) {
+  while (!HaveAll(viewer->values, last)) {
+    ASSERT_TRUE(viewer->Read()) << "the stream has ended";
+  }
+  std::vector<double> expected;
+  for (int value = first; value <= last; ++value) expected.push_back(value);
+  for (const auto& [machine, values] : viewer->values) {
+    EXPECT_EQ(values, expected) << machine;
+  }
+}
+
+// Reads until the viewer is told that these aggregators are unreachable.
+template <typename Viewer>
+void AwaitUnreachable(Viewer* viewer, const std::set<std::string>& addresses) {
+  while (viewer->unreachable != addresses) {
+    ASSERT_TRUE(viewer->Read()) << "the stream has ended";
+  }
 }
 
 class ManyAggregators : public ::testing::Test {
@@ -133,10 +258,9 @@ class ManyAggregators : public ::testing::Test {
     }
   }
 
-  // Sends the ticks from `first` to `last` of an agent to an aggregator, and
-  // waits until they are stored.
-  void Deliver(uint64_t agent, const std::string& name, uint64_t first,
-               uint64_t last) {
+  // Sends the ticks from `first` to `last` of an agent to an aggregator.
+  void Send(uint64_t agent, const std::string& name, uint64_t first,
+            uint64_t last) {
     Stream& stream = streams_[agent];
     const bool is_new = stream.aggregator != name;
     if (is_new) {
@@ -149,7 +273,13 @@ class ManyAggregators : public ::testing::Test {
     for (uint64_t tick = first; tick <= last; ++tick) {
       stream.agent->Send(BatchOf(agent, tick, is_new && tick == first));
     }
-    ASSERT_TRUE(stream.agent->ReceiveAck(last)) << AgentName(agent);
+  }
+
+  // Waits until the ticks up to `last` of all agents are stored.
+  void AwaitAcks(uint64_t last) {
+    for (uint64_t agent = 0; agent < kAgents; ++agent) {
+      ASSERT_TRUE(streams_[agent].agent->ReceiveAck(last)) << AgentName(agent);
+    }
   }
 
   Result Ask(const std::string& name, std::vector<std::string> arguments) {
@@ -176,23 +306,23 @@ class ManyAggregators : public ::testing::Test {
     return Ask(name, std::move(arguments));
   }
 
-  // Returns the page of an aggregator.
-  HttpsClient PageOf(const std::string& name) const {
+  // Returns the port of an aggregator's page.
+  int PagePort(const std::string& name) const {
     const auto address = ReadFile(deployment_.File(name + ".page"));
     int port = 0;
     EXPECT_TRUE(address.ok());
     EXPECT_TRUE(absl::SimpleAtoi(
         absl::StripSuffix(absl::StripPrefix(*address, "127.0.0.1:"), "\n"),
         &port));
-    return HttpsClient(port, reader_);
+    return port;
   }
 
   // Asks a page once. Returns the answer with its head.
   std::string AskPage(const std::string& name, const std::string& method,
                       const nlohmann::json& request) const {
-    return PageOf(name).Ask("POST", "/api/v1/" + method,
-                            "Content-Type: application/json\r\n",
-                            request.dump());
+    return HttpsClient(PagePort(name), reader_)
+        .Ask("POST", "/api/v1/" + method, "Content-Type: application/json\r\n",
+             request.dump());
   }
 
   static std::vector<double> Values(const Result& result) {
@@ -238,8 +368,9 @@ TEST_F(ManyAggregators, EachAnswersForTheFleet) {
   for (const std::string& name : three) StartOne(name);
   Introduce();
   for (uint64_t agent = 0; agent < kAgents; ++agent) {
-    Deliver(agent, three[agent % 3], 1, 3);
+    Send(agent, three[agent % 3], 1, 3);
   }
+  AwaitAcks(3);
   for (const std::string& name : three) ExpectComplete(name, 3);
 
   const Result machines = Ask("b", {"machines"});
@@ -272,17 +403,17 @@ TEST_F(ManyAggregators, EachAnswersForTheFleet) {
   EXPECT_THAT(AskPage("b", "query", count), counted(300));
   EXPECT_THAT(AskPage("b", "explain", {{"path", "\\\\m-000\\Numbers\\Number"}}),
               HasSubstr("\"formula\""));
-  {
-    HttpsClient viewer = PageOf("b");
-    viewer.Send("POST", "/api/v1/subscribe",
-                "Content-Type: application/json\r\n",
-                R"({"paths":["\\Numbers\\Number"]})");
-    EXPECT_THAT(viewer.ReadHead(), HasSubstr("200"));
-    EXPECT_THAT(viewer.ReadLine().value_or(""),
-                HasSubstr("\"onlyOwnMachines\":true"));
-  }
 
-  // One is killed. Its agents move to another one.
+  // Viewers of two of them get the values of all machines.
+  GrpcViewer grpc_viewer(aggregators_["a"].address, reader_);
+  PageViewer page_viewer(PagePort("b"), reader_);
+  ExpectContinuous(&grpc_viewer, 3, 3);
+  ExpectContinuous(&page_viewer, 3, 3);
+  const Result nothing = Ask("a", {"watch", "\\Numbers\\Numbr"});
+  EXPECT_EQ(nothing.status, 2);
+  EXPECT_THAT(nothing.error, HasSubstr("\"Number\""));
+
+  // One is killed. Its agents move to another one, and send a tick again.
   aggregators_["c"].process->Signal(SIGKILL);
   aggregators_["c"].process->Wait();
   const Result partial = Query("a", 3, {"--agg", "count"});
@@ -300,19 +431,35 @@ TEST_F(ManyAggregators, EachAnswersForTheFleet) {
   EXPECT_THAT(of_page, names_it);
   EXPECT_THAT(of_page, counted(200));
   EXPECT_THAT(AskPage("a", "machines", nlohmann::json::object()), names_it);
+  const Result watched =
+      Ask("a", {"watch", "\\\\m-*\\Numbers\\Number", "--count", "1"});
+  EXPECT_EQ(watched.status, 2) << watched.error;
+  EXPECT_THAT(watched.error, HasSubstr("are missing"));
+  AwaitUnreachable(&grpc_viewer, {aggregators_["c"].address});
+  AwaitUnreachable(&page_viewer, {aggregators_["c"].address});
   for (uint64_t agent = 0; agent < kAgents; ++agent) {
-    Deliver(agent, agent % 3 == 0 ? "a" : "b", 4, 5);
+    const bool must_move = agent % 3 == 2;
+    Send(agent, must_move ? "b" : streams_[agent].aggregator, must_move ? 3 : 4,
+         5);
   }
+  AwaitAcks(5);
+  ExpectContinuous(&grpc_viewer, 3, 5);
+  ExpectContinuous(&page_viewer, 3, 5);
 
   // It returns, and one is added.
   StartOne("c");
   StartOne("d");
   Introduce();
+  AwaitUnreachable(&grpc_viewer, {});
+  AwaitUnreachable(&page_viewer, {});
   for (const std::string& name : three) ExpectComplete(name, 5);
   for (uint64_t agent = 0; agent < kAgents; ++agent) {
-    const std::string& before = streams_[agent].aggregator;
-    Deliver(agent, agent % 4 == 3 ? "d" : before, 6, 6);
+    const std::string before = streams_[agent].aggregator;
+    Send(agent, agent % 4 == 3 ? "d" : before, 6, 6);
   }
+  AwaitAcks(6);
+  ExpectContinuous(&grpc_viewer, 3, 6);
+  ExpectContinuous(&page_viewer, 3, 6);
   for (const std::string name : {"a", "c", "d"}) ExpectComplete(name, 6);
 
   // All give the same answers.
@@ -360,6 +507,23 @@ TEST_F(ManyAggregators, OnlyAggregatorsReadAsPeers) {
     }
     return reader->Finish().error_code();
   };
+  const auto subscribe = [&](const TlsFiles& files, bool own_machines_only) {
+    grpc::ClientContext context;
+    const auto stub = v1::SubscriptionService::NewStub(
+        MakeChannel(aggregators_["a"].address, *ClientCredentials(files)));
+    v1::SubscribeRequest request;
+    request.add_paths("\\Numbers\\Number");
+    request.set_own_machines_only(own_machines_only);
+    const auto reader = stub->Subscribe(&context, request);
+    v1::SubscribeResponse response;
+    if (reader->Read(&response)) context.TryCancel();
+    while (reader->Read(&response)) {
+    }
+    return reader->Finish().error_code();
+  };
+  EXPECT_EQ(subscribe(tls, true), grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(subscribe(tls, false), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(subscribe(reader_, true), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(describe(tls), grpc::StatusCode::OK);
   EXPECT_EQ(describe(deployment_.Issue("reader", {"bob"})),
             grpc::StatusCode::PERMISSION_DENIED);

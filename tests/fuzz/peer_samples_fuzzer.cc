@@ -1,18 +1,22 @@
-// Fuzzes what a peer answers: samples and descriptions. Any bytes are decoded
-// or rejected; samples that are accepted can be read, cut and joined.
+// Fuzzes what a peer answers: samples, descriptions and live values. Any bytes
+// are decoded or rejected; samples that are accepted can be read, cut and
+// joined, and live values ranked and sent on.
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aggregator/peers/description.h"
 #include "aggregator/peers/frame_join.h"
 #include "aggregator/peers/frame_slice.h"
+#include "aggregator/peers/live_merge.h"
 #include "aggregator/peers/sample_decoder.h"
 #include "aggregator/query/sample_feed.h"
+#include "aggregator/subscribe/outbox.h"
 #include "fleetperf/v1/peer.pb.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
@@ -108,16 +112,44 @@ void ReadDescription(Input input) {
   }
 }
 
+void MergeLiveValues(Input input) {
+  LiveMerge merge;
+  LiveMerge::Stream streams[] = {merge.Begin(), merge.Begin()};
+  Outbox all(Choice{});
+  Outbox top(Choice{.top = 2});
+  for (size_t i = 0; !input.empty(); ++i) {
+    v1::SubscribeResponse response;
+    const absl::string_view bytes = input.Bytes();
+    if (!response.ParseFromArray(bytes.data(),
+                                 static_cast<int>(bytes.size()))) {
+      return;
+    }
+    auto update = merge.Add(response, &streams[i % 2]);
+    if (!update.ok()) return;
+    const auto shared = std::make_shared<const FeedUpdate>(*std::move(update));
+    for (Outbox* const outbox : {&all, &top}) {
+      outbox->AddPaced(shared);
+      Outbox::Message message;
+      while (outbox->Take(&message)) continue;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fleetperf::aggregator
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const fleetperf::Input input(data + 1, size - 1);
-  if (data[0] % 2 == 0) {
-    fleetperf::aggregator::DecodeSamples(input);
-  } else {
-    fleetperf::aggregator::ReadDescription(input);
+  switch (data[0] % 3) {
+    case 0:
+      fleetperf::aggregator::DecodeSamples(input);
+      break;
+    case 1:
+      fleetperf::aggregator::ReadDescription(input);
+      break;
+    default:
+      fleetperf::aggregator::MergeLiveValues(input);
   }
   return 0;
 }

@@ -7,6 +7,7 @@
 #include "aggregator/peers/sample_encoder.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/peer.pb.h"
+#include "fleetperf/v1/subscription.pb.h"
 #include "proto/conversions.h"
 #include "tests/fuzz/seed_files.h"
 #include "tests/support/countersets.h"
@@ -60,6 +61,27 @@ v1::DescribeResponse MakeDescription() {
   return response;
 }
 
+// Returns three values of a machine, of which the second aggregator repeats
+// one.
+std::string LiveValues() {
+  v1::SubscribeResponse first;
+  v1::Series* const series = first.add_series();
+  series->set_id(1);
+  series->set_machine("web-1");
+  series->set_path("\\Memory\\Available Bytes");
+  first.add_rankings()->set_interval_nanos(1'000'000'000);
+  v1::Points* const points = first.add_points();
+  points->set_series(1);
+  for (const int64_t time : {1'800'000'000'000'000'000, 1'000'000'000}) {
+    points->add_time_unix_nanos(time);
+    points->add_values(5);
+  }
+  v1::SubscribeResponse second = first;
+  second.mutable_points(0)->set_time_unix_nanos(0, 1'800'000'001'000'000'000);
+  second.add_ended(1);
+  return Part(first.SerializeAsString()) + Part(second.SerializeAsString());
+}
+
 }  // namespace
 
 absl::Status WritePeerAnswers(const std::string& root) {
@@ -77,6 +99,7 @@ absl::Status WritePeerAnswers(const std::string& root) {
   encoder.Add(aggregator::Loss{.ticks = 3, .cause = LossCause::kSpoolFull});
   RETURN_IF_ERROR(encoder.Finish());
   RETURN_IF_ERROR(Write(root, "peer_samples", "samples", samples));
+  RETURN_IF_ERROR(Write(root, "peer_samples", "live", "\2" + LiveValues()));
   return Write(root, "peer_samples", "description",
                "\1" + Part(MakeDescription().SerializeAsString()));
 }

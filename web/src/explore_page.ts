@@ -218,8 +218,10 @@ export class ExplorePage implements Page {
         `${machine} is silent: its newest sample is of ${formatTime(Date.parse(newestSample), currentZone())}, ` +
         `${formatAge(Date.now() - Date.parse(newestSample))}.`),
       onUnreachable: (peer) => {
-        unreachable.push(unreachableText(peer));
-        this.addNote(unreachableText(peer));
+        const text = unreachableText(peer);
+        if (unreachable.includes(text)) return;
+        unreachable.push(text);
+        this.addNote(text);
       },
       onMachines: ({ widened = 0, widenedInterval = '10s' }) => {
         if (widened > 0) this.addNote(`${widened} machines send their values every ${widenedInterval} only, because too many are watched.`);

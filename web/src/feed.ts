@@ -109,31 +109,18 @@ export class Feed {
 
   private follow(catchUp: QueryRequest, request: SubscribeRequest): void {
     this.subscription = new Subscription(request, {
-      onState: (state) => {
-        this.events.onState(state);
-        // The machines may be those of another aggregator.
-        if (state.kind === 'failed' && state.code === 'NOT_FOUND') this.pollInstead(catchUp);
-      },
+      onState: (state) => this.events.onState(state),
       onConnect: () => {
         this.live = newStream();
         this.held = [];
         void this.catchUp(catchUp);
       },
       onPart: (part) => {
-        if (part.onlyOwnMachines === true) return this.pollInstead(catchUp);
+        for (const peer of part.unreachable ?? []) this.events.onUnreachable?.(peer);
         if (this.held === undefined) this.apply(part);
         else this.held.push(part);
       },
     });
-  }
-
-  // A subscription has values of the asked aggregator's own machines only.
-  private pollInstead(request: QueryRequest): void {
-    if (this.subscription === undefined) return;
-    this.subscription.close();
-    this.subscription = undefined;
-    ++this.catchUpOf;
-    this.poll(request);
   }
 
   private async catchUp(request: QueryRequest): Promise<void> {

@@ -174,24 +174,28 @@ export class FleetPage implements Page {
     this.show();
   }
 
+  private showCounterProblem(text: string): void {
+    this.counterProblem.hidden = text === '';
+    setText(this.counterProblem, text);
+  }
+
   private subscribe(path: string): void {
     this.subscription?.close();
     this.subscribed = path;
     this.model.clearValues();
     this.model.arrange();
+    let unreachable = '';
     this.subscription = new Subscription({ paths: [path], interval: INTERVAL }, {
       onConnect: () => this.model.clearValues(),
       onState: (state) => {
         // The reason is long: names that are near.
         this.badge.show(state.kind === 'failed' ? { kind: 'off' } : state);
-        this.counterProblem.hidden = state.kind !== 'failed';
-        setText(this.counterProblem, state.kind === 'failed' ? state.reason : '');
+        this.showCounterProblem(state.kind === 'failed' ? state.reason : unreachable);
       },
       onPart: (part) => {
-        if (part.onlyOwnMachines === true) {
-          this.counterProblem.hidden = false;
-          setText(this.counterProblem, 'The values are those of this aggregator\'s machines. ' +
-            'Those of other aggregators are on the pages of their machines.');
+        if (part.unreachable !== undefined) {
+          unreachable = part.unreachable.map(unreachableText).join(' ');
+          this.showCounterProblem(unreachable);
         }
         for (const series of part.series ?? []) this.model.addSeries(series);
         for (const points of part.points ?? []) this.model.addPoints(points);

@@ -10,7 +10,7 @@ export type LiveState =
   | { kind: 'live' }
   | { kind: 'waiting'; seconds: number; reason: string }
   | { kind: 'paused' }
-  | { kind: 'failed'; code: string; reason: string };
+  | { kind: 'failed'; reason: string };
 
 export interface SubscriptionEvents {
   // Before the first part of each connection. Series ids of earlier ones are void.
@@ -91,7 +91,7 @@ export class Subscription {
     const reason = wasSilent ? 'The aggregator is silent.'
       : error instanceof Error ? error.message : String(error);
     if (!wasSilent && error instanceof ApiError && !PASSING.has(error.code)) {
-      this.events.onState({ kind: 'failed', code: error.code, reason });
+      this.events.onState({ kind: 'failed', reason });
       return;
     }
     const wait = waitBefore(this.attempt++, Math.random());

@@ -83,7 +83,7 @@ export interface SubscriptionPart {
   lagged?: number;
   machines?: LiveMachines;
   missing?: Missing[];
-  onlyOwnMachines?: boolean; // the fleet has other aggregators
+  unreachable?: UnreachablePeer[]; // all of them, if the list has changed
   error?: ErrorBody;
 }
 

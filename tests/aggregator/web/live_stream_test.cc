@@ -33,12 +33,12 @@ TEST(LiveState, EncodesMessagesAndRemembersTheNewestValues) {
   v1::SubscribeResponse first = Values(1, 5, 0.5, "\\A");
   first.mutable_live_machines()->set_live(3);
   first.add_missing()->set_path("\\B");
-  first.set_only_own_machines(true);
+  first.mutable_unreachable()->add_peers()->set_address("b:1");
   EXPECT_EQ(state.Add(first),
             R"({"series":[{"id":1,"path":"\\A"}],)"
             R"("points":[{"series":1,"t":[5],"v":[0.5]}],)"
             R"("machines":{"live":3},"missing":[{"path":"\\B"}],)"
-            R"("onlyOwnMachines":true})");
+            R"("unreachable":[{"address":"b:1"}]})");
   v1::SubscribeResponse second = Values(1, 6, 1);
   second.mutable_points(0)->add_time_unix_nanos(1'000'000);
   second.mutable_points(0)->add_values(2);
@@ -49,13 +49,13 @@ TEST(LiveState, EncodesMessagesAndRemembersTheNewestValues) {
             R"({"series":[{"id":1,"path":"\\A"}],)"
             R"("points":[{"series":1,"t":[7],"v":[2]}],)"
             R"("machines":{"live":3},"missing":[{"path":"\\B"}],)"
-            R"("onlyOwnMachines":true})");
+            R"("unreachable":[{"address":"b:1"}]})");
   v1::SubscribeResponse third;
   third.add_ended(1);
   EXPECT_EQ(state.Add(third), R"({"ended":[1]})");
   EXPECT_EQ(state.Snapshot(9),
             R"({"lagged":9,"machines":{"live":3},"missing":[{"path":"\\B"}],)"
-            R"("onlyOwnMachines":true})");
+            R"("unreachable":[{"address":"b:1"}]})");
   EXPECT_EQ(state.Add({}), "{}");
 }
 

@@ -1,0 +1,92 @@
+// Merges the live values of several aggregators for one subscriber.
+
+#ifndef FLEETPERF_AGGREGATOR_PEERS_LIVE_MERGE_H_
+#define FLEETPERF_AGGREGATOR_PEERS_LIVE_MERGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "aggregator/subscribe/feed_update.h"
+#include "fleetperf/v1/subscription.pb.h"
+
+namespace fleetperf::aggregator {
+
+// A series has the same id in the result whichever stream its values are from,
+// because machines move between aggregators. It belongs to the stream that sent
+// its newest value. All values of that stream are passed on; those of another
+// stream if they are newer, which then has the series. Thread-compatible.
+class LiveMerge {
+ private:
+  struct Series {
+    std::shared_ptr<const v1::Series> name;  // with the id in the result
+    bool is_weighted = false;                // see SeriesValues
+    absl::Duration interval;
+    uint64_t stream = 0;         // that has the series; 0: none yet
+    int64_t newest = INT64_MIN;  // the time of the last value passed on
+    bool is_open = false;        // it has a value and has not ended
+  };
+  using SeriesPtr = std::shared_ptr<Series>;
+
+ public:
+  // The messages of one subscription at an aggregator.
+  class Stream {
+   public:
+    // The time of its newest value. std::nullopt: it had none.
+    std::optional<absl::Time> newest() const { return newest_; }
+
+   private:
+    friend class LiveMerge;
+    explicit Stream(uint64_t number) : number_(number) {}
+    void NoteTime(absl::Time time) {
+      if (!newest_.has_value() || *newest_ < time) newest_ = time;
+    }
+
+    uint64_t number_;
+    absl::flat_hash_map<uint32_t, SeriesPtr> series_;  // by the stream's ids
+    std::optional<absl::Time> newest_;
+  };
+
+  Stream Begin() { return Stream(++last_stream_); }
+  // Begins a stream that replaces another one of the same aggregator.
+  Stream Resume(const Stream& before) {
+    Stream stream = Begin();
+    stream.newest_ = before.newest_;
+    return stream;
+  }
+
+  // Returns the new values and the ends in a message of a stream. Checks every
+  // number. Returns DataLoss or ResourceExhausted if the message is malformed,
+  // or of too many series; the stream must not be used again.
+  absl::StatusOr<FeedUpdate> Add(const v1::SubscribeResponse& message,
+                                 Stream* stream);
+
+  // Returns the ends of the series that a stream has.
+  FeedUpdate End(const Stream& stream);
+
+ private:
+  absl::Status AddSeries(const v1::Series& series,
+                         const v1::SeriesRanking* ranking, Stream* stream);
+  absl::Status AddPoints(const v1::Points& points, Stream* stream,
+                         FeedUpdate* update) const;
+  absl::Status AddSamples(const v1::RawSamples& samples, Stream* stream,
+                          FeedUpdate* update) const;
+  void ForgetEnded();
+
+  uint64_t last_stream_ = 0;
+  uint32_t last_id_ = 0;
+  std::map<std::string, SeriesPtr> series_;  // by machine and path
+  size_t name_bytes_ = 0;
+  size_t forget_above_ = 1000;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_PEERS_LIVE_MERGE_H_
