@@ -1,8 +1,15 @@
 #include "aggregator/peers/frame_slice.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
+
+#include "aggregator/formula/counter_formula.h"
+#include "aggregator/samples/series_run.h"
+#include "aggregator/samples/thinned_query.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -37,6 +44,78 @@ FrameColumn SliceColumn(const Frame& frame, const FrameColumn& column,
   return sliced;
 }
 
+// Sets the value of a run's first tick.
+void SetFirst(size_t run, uint64_t value, const std::vector<Frame::Run>& runs,
+              FrameColumn* column) {
+  if (column->constant && runs[run].tick_count > 1) {
+    std::vector<uint64_t> values;
+    for (size_t i = 0; i < runs.size(); ++i) {
+      values.insert(values.end(), runs[i].tick_count, column->values[i]);
+    }
+    column->values = std::move(values);
+    column->constant = false;
+  }
+  column->values[column->constant ? run : runs[run].begin] = value;
+}
+
+// Returns the columns of a summary's owner, if the frame has their values.
+std::optional<SeriesColumns> FindSummary(const Frame& frame,
+                                         const CounterFormula& formula) {
+  const auto columns =
+      FindSeriesColumns(*frame.query, formula, /*needs_extremes=*/false);
+  if (!columns.has_value()) return std::nullopt;
+  for (const size_t number : columns->Numbers()) {
+    if (frame.columns[number].values.empty()) return std::nullopt;
+  }
+  return columns;
+}
+
+// The summary at a run's first tick in the slice is relative to the tick before
+// it, which the slice lacks.
+void RemoveOlder(const Frame& frame, const std::vector<Part>& parts,
+                 const CounterFormula& formula, const SeriesColumns& columns,
+                 Frame* slice) {
+  constexpr ColumnRole kChanged[] = {
+      ColumnRole::kGrowth, ColumnRole::kDenominator, ColumnRole::kProblem,
+      ColumnRole::kCovered};
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const uint32_t tick = parts[i].skipped;
+    if (tick == 0) continue;
+    const SeriesRun run(frame, parts[i].run, columns);
+    const auto column_of = [&](ColumnRole role) {
+      return *(*columns.thinned)[static_cast<size_t>(role)];
+    };
+    SummaryNumbers numbers = {};
+    for (const ColumnRole role : kChanged) {
+      numbers[static_cast<size_t>(role)] =
+          frame.Value(frame.columns[column_of(role)], parts[i].run, tick);
+    }
+    RemoveOlder(formula, run.Sample(tick - 1), run.Sample(tick), &numbers);
+    for (const ColumnRole role : kChanged) {
+      SetFirst(i, numbers[static_cast<size_t>(role)], slice->runs,
+               &slice->columns[column_of(role)]);
+    }
+  }
+}
+
+void RemoveOlder(const Frame& frame, const std::vector<Part>& parts,
+                 Frame* slice) {
+  const perflib::CountersetRegistration& registration =
+      frame.query->schema->registration;
+  for (size_t i = 0; i < frame.columns.size(); ++i) {
+    const CollectedQuery::Column& column = frame.query->columns[i];
+    if (column.role != ColumnRole::kGrowth || frame.columns[i].values.empty()) {
+      continue;
+    }
+    const auto* counter = registration.FindCounter(column.counter_id);
+    if (counter == nullptr) continue;
+    const CounterFormula formula = FormulaOf(registration, *counter);
+    const auto columns = FindSummary(frame, formula);
+    if (!columns.has_value()) continue;
+    RemoveOlder(frame, parts, formula, *columns, slice);
+  }
+}
+
 }  // namespace
 
 Frame Slice(const Frame& frame, uint32_t first, uint32_t end) {
@@ -69,6 +148,11 @@ Frame Slice(const Frame& frame, uint32_t first, uint32_t end) {
   if (!frame.interval_times.empty()) {
     slice.interval_times.assign(frame.interval_times.begin() + first,
                                 frame.interval_times.begin() + end);
+  }
+  const bool cuts_run = std::any_of(
+      parts.begin(), parts.end(), [](const Part& p) { return p.skipped > 0; });
+  if (frame.query->is_thinned() && cuts_run) {
+    RemoveOlder(frame, parts, &slice);
   }
   return slice;
 }

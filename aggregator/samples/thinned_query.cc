@@ -232,6 +232,20 @@ SummaryNumbers EncodeSummary(const CounterFormula& formula,
   return numbers;
 }
 
+void RemoveOlder(const CounterFormula& formula, const RawSample& older,
+                 const RawSample& newer, SummaryNumbers* numbers) {
+  const auto at = [&](ColumnRole role) -> uint64_t& {
+    return (*numbers)[Place(role)];
+  };
+  if ((at(ColumnRole::kProblem) & kWithoutOlder) != 0) return;
+  at(ColumnRole::kProblem) |= kWithoutOlder;
+  if (!formula.uses_two_samples()) return;
+  const Expected expected = ExpectPieces(formula, &older, newer);
+  at(ColumnRole::kGrowth) += expected.growth;
+  at(ColumnRole::kDenominator) += expected.denominator;
+  at(ColumnRole::kCovered) += expected.covered;
+}
+
 Summary DecodeSummary(const CounterFormula& formula,
                       const SummaryNumbers& numbers, const RawSample* older,
                       const RawSample& newer, absl::Duration thinned_from,

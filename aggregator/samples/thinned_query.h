@@ -60,6 +60,10 @@ SummaryNumbers EncodeSummary(const CounterFormula& formula,
                              const Summary& summary, const RawSample* older,
                              const RawSample& newer,
                              absl::Duration thinned_from);
+// Changes the numbers of a tick with an `older` sample to those that it has
+// without one.
+void RemoveOlder(const CounterFormula& formula, const RawSample& older,
+                 const RawSample& newer, SummaryNumbers* numbers);
 // If not `has_extremes`, their numbers are unknown, and they stay empty.
 Summary DecodeSummary(const CounterFormula& formula,
                       const SummaryNumbers& numbers, const RawSample* older,

@@ -137,16 +137,26 @@ absl::StatusOr<std::vector<SeriesResult>> Query(Store& store,
       {.store = store, .now_of = [](const std::string&) { return kStart; }});
 }
 
-class JoinedSamplesTest : public ::testing::TestWithParam<Compaction> {};
+struct Layout {
+  Compaction compaction;
+  bool is_thinned = false;
+};
+
+class JoinedSamplesTest : public ::testing::TestWithParam<Layout> {};
 
 // Each third of a minute is in one of three stores, and every seventh second in
-// all of them.
+// all of them. Of thinned data, most ticks are in another store than the tick
+// before them.
 TEST_P(JoinedSamplesTest, AnswersAreThoseOfOneStore) {
-  Random random(static_cast<uint64_t>(GetParam()) + 7);
+  const Layout layout = GetParam();
+  Random random(static_cast<uint64_t>(layout.compaction) + 7);
   int compared = 0;
   for (int i = 0; i < 4; ++i) {
     TestStore all;
-    ASSERT_OK(WriteRandomMachine("web-1", GetParam(), &random, &all));
+    ASSERT_OK(WriteRandomMachine("web-1", layout.compaction, &random, &all));
+    if (layout.is_thinned) {
+      ASSERT_OK(all.Thin(Resolution::kMinute));
+    }
     std::vector<std::unique_ptr<PartOfStore>> parts;
     std::vector<Store*> stores;
     for (int64_t part = 0; part < 3; ++part) {
@@ -159,7 +169,8 @@ TEST_P(JoinedSamplesTest, AnswersAreThoseOfOneStore) {
     }
     JoinedStores joined(&*all, stores);
     for (const absl::Duration step :
-         {absl::ZeroDuration(), absl::Seconds(30)}) {
+         {absl::ZeroDuration(),
+          layout.is_thinned ? absl::Minutes(1) : absl::Seconds(30)}) {
       for (const Over over : {Over::kFormula, Over::kSum}) {
         const auto expected = Text(Query(*all, step, over));
         EXPECT_EQ(Text(Query(joined, step, over)), expected)
@@ -173,8 +184,10 @@ TEST_P(JoinedSamplesTest, AnswersAreThoseOfOneStore) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, JoinedSamplesTest,
-                         ::testing::Values(Compaction::kNever,
-                                           Compaction::kAtTheEnd));
+                         ::testing::Values(Layout{Compaction::kNever},
+                                           Layout{Compaction::kAtTheEnd},
+                                           Layout{Compaction::kAtTheEnd,
+                                                  /*is_thinned=*/true}));
 
 // An agent moves to another aggregator and back. The merged samples of the
 // first one have those of the second in the middle.
