@@ -194,6 +194,8 @@ class Uplink::Impl {
         backoff.Reset();
         attempt = 0;
       }
+      // Another aggregator would accept both agents of this name.
+      if (end.is_name_taken) --attempt;
       if (!end.got_through && !IsStopping() && options_.counts != nullptr) {
         ++options_.counts->failed_attempts;
       }
@@ -216,6 +218,8 @@ class Uplink::Impl {
     // The aggregator closed the stream in order, to spread load: reconnect at
     // once.
     bool is_asked_to_return = false;
+    // Another agent of this name is connected.
+    bool is_name_taken = false;
     // Not OK if a certificate or a missing right is the cause.
     absl::Status refusal = absl::OkStatus();
   };
@@ -246,6 +250,9 @@ class Uplink::Impl {
         IsRefusal(stream.status(), StageOf(stream)) && !stopping_;
     return {.got_through = got_through,
             .is_asked_to_return = is_asked_to_return,
+            .is_name_taken = StageOf(stream) == RpcStage::kConnecting &&
+                             stream.status().error_code() ==
+                                 grpc::StatusCode::ALREADY_EXISTS,
             .refusal = is_refused ? ReasonOf(stream) : absl::OkStatus()};
   }
 

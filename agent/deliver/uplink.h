@@ -33,7 +33,8 @@ class Uplink {
  public:
   struct Options {
     // "host:port", tried in the agent's order of preference (rendezvous.h).
-    // After a stream that got through, the order starts over.
+    // After a stream that got through, the order starts over. An aggregator
+    // that has another agent of this name is tried again.
     std::vector<std::string> aggregators;
     // Returns the credentials of a connection that begins. Called on the
     // uplink's thread.

@@ -161,6 +161,26 @@ TEST_F(UplinkTest, MovesToTheNextAggregatorAndReturnsToTheFirst) {
   EXPECT_THAT(ReceiveBatches(back, 1), ElementsAre(2));
 }
 
+// Another aggregator would accept both agents of the name.
+TEST_F(UplinkTest, StaysWhereItsNameIsTaken) {
+  FakeAggregator other;
+  const std::vector<std::string> addresses = {aggregator_->address(),
+                                              other.address()};
+  FakeAggregator& preferred =
+      ByPreference("box", addresses).front() == other.address() ? other
+                                                                : *aggregator_;
+  Start(addresses);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    preferred.Accept().End(
+        {grpc::StatusCode::ALREADY_EXISTS, "another agent named \"box\""});
+  }
+  FakeStream& accepted = preferred.Accept();
+  EXPECT_TRUE(accepted.Receive().has_hello());
+  SendWelcome(accepted, /*durable=*/0);
+  AddBatch();
+  EXPECT_THAT(ReceiveBatches(accepted, 1), ElementsAre(1));
+}
+
 TEST_F(UplinkTest, NeverResendsARejectedBatch) {
   const testing::LogCapture log;
   FakeStream& first = Connect();
