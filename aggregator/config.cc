@@ -110,7 +110,8 @@ LabelRules ReadMachineLabels(ConfigSection& root) {
 std::optional<ExportConfig> ReadExport(ConfigSection& root) {
   if (!root.Has("export")) return std::nullopt;
   ConfigSection section = root.Section("export");
-  ExportConfig config{.target = ReadRemoteWriteTarget(section)};
+  ExportConfig config{.target = ReadEngineTarget(
+                          section, "https://engine.example/api/v1/write")};
   section.Read("paths", &config.paths);
   if (!config.paths.empty()) {
     const auto parsed =

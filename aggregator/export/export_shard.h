@@ -55,7 +55,7 @@ struct ExportCounts {
 class ExportShard {
  public:
   struct Options {
-    RemoteWriteTarget target;
+    EngineTarget target;
     std::vector<std::string> paths;  // empty: all counters
     bool raw = false;                // whether raw series are sent, too
     absl::Duration interval;         // between two looks at the store

@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "aggregator/engine/engine_target.h"
 #include "aggregator/export/export_shard.h"
-#include "aggregator/export/remote_write_target.h"
 #include "aggregator/store/store.h"
 #include "base/clock.h"
 
 namespace fleetperf::aggregator {
 
 struct ExportConfig {
-  RemoteWriteTarget target;
+  EngineTarget target;
   std::vector<std::string> paths;  // empty: all counters
   bool raw = false;                // whether raw series are sent, too
   int64_t shards = 4;              // each sends one request at a time

@@ -3,13 +3,13 @@
 #ifndef FLEETPERF_AGGREGATOR_EXPORT_REMOTE_WRITE_CLIENT_H_
 #define FLEETPERF_AGGREGATOR_EXPORT_REMOTE_WRITE_CLIENT_H_
 
-#include <memory>
 #include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "aggregator/export/remote_write_target.h"
+#include "aggregator/engine/engine_target.h"
+#include "aggregator/engine/http_client.h"
 
 namespace fleetperf::aggregator {
 
@@ -17,10 +17,7 @@ namespace fleetperf::aggregator {
 // else by one thread at a time.
 class RemoteWriteClient {
  public:
-  explicit RemoteWriteClient(RemoteWriteTarget target);
-  ~RemoteWriteClient();
-  RemoteWriteClient(const RemoteWriteClient&) = delete;
-  RemoteWriteClient& operator=(const RemoteWriteClient&) = delete;
+  explicit RemoteWriteClient(EngineTarget target);
 
   // Sends a body of WriteRequestBuilder::Take, and waits for the answer for at
   // most the target's timeout. Files of the target are read again, so that
@@ -43,14 +40,14 @@ class RemoteWriteClient {
 
   // How long the engine, in its answer to the last request, asks to wait before
   // the next one, at most an hour; std::nullopt if it does not.
-  std::optional<absl::Duration> retry_after() const;
+  std::optional<absl::Duration> retry_after() const { return retry_after_; }
 
   // Makes a Send in progress return soon, and all later ones at once.
-  void Cancel();
+  void Cancel() { client_.Cancel(); }
 
  private:
-  class Connection;
-  const std::unique_ptr<Connection> connection_;
+  HttpClient client_;
+  std::optional<absl::Duration> retry_after_;
 };
 
 }  // namespace fleetperf::aggregator

@@ -22,7 +22,7 @@ using ::testing::Not;
 using ::testing::Optional;
 using testing::StatusIs;
 
-RemoteWriteTarget TargetAt(const HttpServer& server) {
+EngineTarget TargetAt(const HttpServer& server) {
   return {.url = server.url()};
 }
 
@@ -193,7 +193,7 @@ TEST_F(RemoteWriteClientTest, CancelEndsARequestInProgress) {
 
 TEST_F(RemoteWriteClientTest, SendsUserAndPassword) {
   HttpServer server;
-  RemoteWriteTarget target = TargetAt(server);
+  EngineTarget target = TargetAt(server);
   target.user = "Aladdin";
   target.password_file = WriteSecret("password", "open sesame\n");
   RemoteWriteClient client(target);
@@ -205,7 +205,7 @@ TEST_F(RemoteWriteClientTest, SendsUserAndPassword) {
 
 TEST_F(RemoteWriteClientTest, SendsTheTokenThatTheFileHas) {
   HttpServer server;
-  RemoteWriteTarget target = TargetAt(server);
+  EngineTarget target = TargetAt(server);
   target.bearer_token_file = WriteSecret("token", "first");
   RemoteWriteClient client(target);
   EXPECT_OK(client.Send("x"));
@@ -237,7 +237,7 @@ TEST_F(RemoteWriteClientTest, AuthenticatesBothSidesWithTls) {
                                                     .names = {"export"},
                                                     .not_after = not_after}));
   HttpServer server(engine.certificate, engine.key, authority.certificate);
-  RemoteWriteTarget target = TargetAt(server);
+  EngineTarget target = TargetAt(server);
   target.authority = WriteSecret("authority.pem", other.certificate);
   target.certificate = WriteSecret("own.pem", own.certificate);
   target.key = WriteSecret("own.key", own.key);

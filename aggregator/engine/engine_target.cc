@@ -1,4 +1,4 @@
-#include "aggregator/export/remote_write_target.h"
+#include "aggregator/engine/engine_target.h"
 
 #include <curl/curl.h>
 
@@ -18,8 +18,6 @@
 
 namespace fleetperf::aggregator {
 namespace {
-
-constexpr absl::string_view kExample = "https://engine.example/api/v1/write";
 
 // Parts of a URL.
 class Url {
@@ -49,12 +47,12 @@ class Url {
 };
 
 // Returns why the URL cannot be used, with the next step; "" if it can.
-std::string WhyInvalid(const std::string& text) {
+std::string WhyInvalid(const std::string& text, absl::string_view example) {
   const Url url(text);
   const std::string scheme = url.is_valid() ? url.Part(CURLUPART_SCHEME) : "";
   if ((scheme != "http" && scheme != "https") ||
       url.Part(CURLUPART_HOST).empty()) {
-    return absl::StrCat("is not a URL of HTTP; write it as ", kExample);
+    return absl::StrCat("is not a URL of HTTP; write it as ", example);
   }
   if (!url.Part(CURLUPART_USER).empty() ||
       !url.Part(CURLUPART_PASSWORD).empty()) {
@@ -110,7 +108,7 @@ bool HasBoth(ConfigSection& section, absl::string_view first,
   return false;
 }
 
-void ReadTls(ConfigSection tls, RemoteWriteTarget* target) {
+void ReadTls(ConfigSection tls, EngineTarget* target) {
   tls.ReadPath("authority", &target->authority);
   tls.ReadPath("certificate", &target->certificate);
   ReadSecretPath(tls, "key", &target->key);
@@ -137,7 +135,7 @@ void ReadTls(ConfigSection tls, RemoteWriteTarget* target) {
   if (!fits.ok()) tls.Error("key", fits.message());
 }
 
-void ReadBasicAuth(ConfigSection section, RemoteWriteTarget* target) {
+void ReadBasicAuth(ConfigSection section, EngineTarget* target) {
   section.Read("user", &target->user);
   ReadSecretPath(section, "password_file", &target->password_file);
   if (!HasBoth(section, "user", target->user, "password_file",
@@ -155,7 +153,7 @@ void ReadBasicAuth(ConfigSection section, RemoteWriteTarget* target) {
   }
 }
 
-void ReadBearerToken(ConfigSection& section, RemoteWriteTarget* target) {
+void ReadBearerToken(ConfigSection& section, EngineTarget* target) {
   ReadSecretPath(section, "bearer_token_file", &target->bearer_token_file);
   if (target->bearer_token_file.empty()) return;
   if (!target->user.empty() || !target->password_file.empty()) {
@@ -169,10 +167,12 @@ void ReadBearerToken(ConfigSection& section, RemoteWriteTarget* target) {
 
 }  // namespace
 
-RemoteWriteTarget ReadRemoteWriteTarget(ConfigSection section) {
-  RemoteWriteTarget target;
+EngineTarget ReadEngineTarget(ConfigSection section,
+                              absl::string_view example) {
+  EngineTarget target;
   section.Require("url", &target.url);
-  const std::string reason = target.url.empty() ? "" : WhyInvalid(target.url);
+  const std::string reason =
+      target.url.empty() ? "" : WhyInvalid(target.url, example);
   if (!reason.empty()) section.Error("url", reason);
   section.Read("timeout", &target.timeout, absl::Seconds(1), absl::Minutes(10));
   ReadTls(section.Section("tls"), &target);
@@ -187,14 +187,14 @@ RemoteWriteTarget ReadRemoteWriteTarget(ConfigSection section) {
   return target;
 }
 
-std::string DisplayUrl(const RemoteWriteTarget& target) {
+std::string DisplayUrl(const EngineTarget& target) {
   Url url(target.url);
   if (!url.is_valid()) return "the engine";
   url.Remove(CURLUPART_QUERY);
   return url.Part(CURLUPART_URL);
 }
 
-absl::StatusOr<std::string> ReadAuthorization(const RemoteWriteTarget& target) {
+absl::StatusOr<std::string> ReadAuthorization(const EngineTarget& target) {
   if (!target.password_file.empty()) {
     ASSIGN_OR_RETURN(const std::string password,
                      ReadSecretLine(target.password_file));

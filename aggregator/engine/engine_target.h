@@ -1,18 +1,18 @@
-// An engine that receives samples by remote write, as the configuration names
-// it.
+// An engine with the protocols of Prometheus, as the configuration names it.
 
-#ifndef FLEETPERF_AGGREGATOR_EXPORT_REMOTE_WRITE_TARGET_H_
-#define FLEETPERF_AGGREGATOR_EXPORT_REMOTE_WRITE_TARGET_H_
+#ifndef FLEETPERF_AGGREGATOR_ENGINE_ENGINE_TARGET_H_
+#define FLEETPERF_AGGREGATOR_ENGINE_ENGINE_TARGET_H_
 
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/config.h"
 
 namespace fleetperf::aggregator {
 
-struct RemoteWriteTarget {
+struct EngineTarget {
   std::string url;  // "https://engine.example/api/v1/write"
   // Paths of PEM files; "" for the system's authorities, and for no client
   // certificate.
@@ -29,18 +29,18 @@ struct RemoteWriteTarget {
 // Reads the keys url, timeout, tls.authority, tls.certificate, tls.key,
 // basic_auth.user, basic_auth.password_file and bearer_token_file of a section,
 // which must exist, and checks them, the files included. Errors are the
-// section's. If systemd passes a credential with a secret file's name, that is
-// the file.
-RemoteWriteTarget ReadRemoteWriteTarget(ConfigSection section);
+// section's; they show `example` for a URL. If systemd passes a credential with
+// a secret file's name, that is the file.
+EngineTarget ReadEngineTarget(ConfigSection section, absl::string_view example);
 
 // Returns the target's URL for messages: without its query, which may have a
 // secret.
-std::string DisplayUrl(const RemoteWriteTarget& target);
+std::string DisplayUrl(const EngineTarget& target);
 
 // Returns the value of the header Authorization; "" if the target has none.
 // Reads its file, so that a file that is replaced holds from the next call.
-absl::StatusOr<std::string> ReadAuthorization(const RemoteWriteTarget& target);
+absl::StatusOr<std::string> ReadAuthorization(const EngineTarget& target);
 
 }  // namespace fleetperf::aggregator
 
-#endif  // FLEETPERF_AGGREGATOR_EXPORT_REMOTE_WRITE_TARGET_H_
+#endif  // FLEETPERF_AGGREGATOR_ENGINE_ENGINE_TARGET_H_

@@ -1,4 +1,4 @@
-#include "aggregator/export/remote_write_target.h"
+#include "aggregator/engine/engine_target.h"
 
 #include <string>
 
@@ -17,9 +17,9 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::StatusIs;
 
-class RemoteWriteTargetTest : public ::testing::Test {
+class EngineTargetTest : public ::testing::Test {
  protected:
-  RemoteWriteTargetTest() {
+  EngineTargetTest() {
     const absl::Time not_after = absl::Now() + absl::Hours(1);
     const KeyPair authority = *MakeAuthority("test", not_after);
     const KeyPair other = *MakeAuthority("other", not_after);
@@ -37,10 +37,11 @@ class RemoteWriteTargetTest : public ::testing::Test {
     EXPECT_OK(WriteFile(directory_.File(name), text, FileAccess::kOwnerOnly));
   }
 
-  absl::StatusOr<RemoteWriteTarget> Read(const std::string& text) {
+  absl::StatusOr<EngineTarget> Read(const std::string& text) {
     ASSIGN_OR_RETURN(ConfigFile file,
                      ConfigFile::Parse(text, directory_.File("file.yaml")));
-    const RemoteWriteTarget target = ReadRemoteWriteTarget(file.root());
+    const EngineTarget target =
+        ReadEngineTarget(file.root(), "https://a.example/w");
     RETURN_IF_ERROR(file.Finish());
     return target;
   }
@@ -48,8 +49,8 @@ class RemoteWriteTargetTest : public ::testing::Test {
   const testing::TempDirectory directory_;
 };
 
-TEST_F(RemoteWriteTargetTest, ReadsAllKeys) {
-  ASSERT_OK_AND_ASSIGN(const RemoteWriteTarget target, Read(R"(
+TEST_F(EngineTargetTest, ReadsAllKeys) {
+  ASSERT_OK_AND_ASSIGN(const EngineTarget target, Read(R"(
 url: https://engine.example:8480/insert/0/prometheus/api/v1/write?extra=1
 timeout: 5s
 tls: {authority: authority.pem, certificate: own.pem, key: own.key}
@@ -68,7 +69,7 @@ basic_auth: {user: fleetperf, password_file: password}
            "bearer_token_file: token\n"));
 }
 
-TEST_F(RemoteWriteTargetTest, ExplainsErrors) {
+TEST_F(EngineTargetTest, ExplainsErrors) {
   const struct {
     const char* text;  // after the URL
     const char* key;
@@ -106,7 +107,7 @@ TEST_F(RemoteWriteTargetTest, ExplainsErrors) {
   }
 }
 
-TEST_F(RemoteWriteTargetTest, ExplainsUrls) {
+TEST_F(EngineTargetTest, ExplainsUrls) {
   const struct {
     const char* text;
     const char* message;
