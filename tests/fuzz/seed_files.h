@@ -36,6 +36,9 @@ absl::Status WriteSpools(const v1::BatchContent& content,
 // Writes the inputs of v1_data_fuzzer.
 absl::Status WriteV1Data(const std::string& root);
 
+// Writes the inputs of engine_samples_fuzzer.
+absl::Status WriteEngineAnswers(const std::string& root);
+
 // Writes the inputs of peer_samples_fuzzer.
 absl::Status WritePeerAnswers(const std::string& root);
 

@@ -405,6 +405,7 @@ absl::Status WriteSeeds(const std::string& root) {
   RETURN_IF_ERROR(WriteProcTexts(root));
   RETURN_IF_ERROR(WriteSpools(Content(), root));
   RETURN_IF_ERROR(WriteStreams(root));
+  RETURN_IF_ERROR(WriteEngineAnswers(root));
   RETURN_IF_ERROR(WritePeerAnswers(root));
   RETURN_IF_ERROR(WritePmuSessions(root));
   RETURN_IF_ERROR(WriteChunks(root));
