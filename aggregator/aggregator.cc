@@ -3,12 +3,14 @@
 #include <grpcpp/impl/service_type.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "aggregator/export/exporter.h"
+#include "aggregator/history/history_store.h"
 #include "aggregator/ingest/expected_machines.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/maintenance/clock_guard.h"
@@ -49,6 +51,10 @@ namespace {
 // the time that a sample may wait at the agent for its batch.
 constexpr absl::Duration kFresh = absl::Seconds(30);
 
+absl::Duration KeptInFullResolution(const Retention& retention) {
+  return std::min(retention.full_resolution, retention.all);
+}
+
 class RunningAggregator : public Aggregator {
  public:
   // Constructs the parts in dependency order: each part receives pointers to
@@ -83,18 +89,28 @@ class RunningAggregator : public Aggregator {
     const MachineNow now_of = [this](const std::string& machine) {
       return NowOf(machine);
     };
+    if (config.history.has_value()) {
+      history_ = std::make_unique<HistoryStore>(
+          store_.get(), std::make_unique<QueryClient>(*config.history),
+          // While old batches arrive, a machine seems to have a slow clock.
+          [this](const std::string& machine) {
+            return std::max(NowOf(machine), clock_.Now());
+          },
+          KeptInFullResolution(config.retention));
+      hub_->SetHistory(history_.get());
+    }
     streams_.push_back(MakeCollectionService(ingest_.get()));
     own_machines_ = std::make_unique<OwnMachines>(store_.get(), ingest_.get(),
                                                   expected_.get());
     scopes_ = std::make_unique<ReadScopes>(store_.get(), fleet_.get(), now_of,
-                                           &peers_);
+                                           &peers_, samples());
     subscriptions_ = std::make_unique<Subscriptions>(
         store_.get(), fleet_.get(), hub_.get(), clock, &peers_);
     streams_.push_back(MakeSubscriptionService(subscriptions_.get()));
     services_.push_back(MakeQueryService(queries()));
     services_.push_back(MakeFleetService(lists()));
     services_.push_back(
-        MakePeerService(store_.get(), own_machines_.get(), now_of));
+        MakePeerService(store_.get(), samples(), own_machines_.get(), now_of));
     services_.push_back(MakePlanService(store_.get(), fleet_.get(),
                                         ingest_.get(), planner_.get()));
     AdministrationParts administration = {.name = config.name,
@@ -138,6 +154,7 @@ class RunningAggregator : public Aggregator {
     planner_.reset();
     subscriptions_.reset();
     hub_.reset();
+    history_.reset();
     fleet_.reset();
     store_.reset();
   }
@@ -192,11 +209,20 @@ class RunningAggregator : public Aggregator {
     planner_->SetEntries(config.plans);
     expected_->Set(config.expected_machines);
     maintenance_->SetRetention(config.retention);
+    if (history_ != nullptr) {
+      history_->SetKept(KeptInFullResolution(config.retention));
+    }
     peers_.Set(config.peers);
     subscriptions_->FollowPeers();
   }
 
  private:
+  // What questions read.
+  ReadableStore* samples() {
+    return history_ != nullptr ? static_cast<ReadableStore*>(history_.get())
+                               : store_.get();
+  }
+
   // What services and the page answer with.
   FleetLists lists() {
     return FleetLists(scopes_.get(), own_machines_.get(), &list_slots_);
@@ -258,6 +284,7 @@ class RunningAggregator : public Aggregator {
   Peers peers_;
   // In construction order. The destructor defines the order of destruction.
   std::unique_ptr<Store> store_;
+  std::unique_ptr<HistoryStore> history_;  // nullptr: all is in the store
   std::unique_ptr<Fleet> fleet_;
   std::unique_ptr<Hub> hub_;
   std::unique_ptr<Planner> planner_;

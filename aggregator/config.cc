@@ -125,6 +125,18 @@ std::optional<ExportConfig> ReadExport(ConfigSection& root) {
   return config;
 }
 
+std::optional<EngineTarget> ReadHistory(
+    ConfigSection& root, const std::optional<ExportConfig>& exporting) {
+  if (!root.Has("history")) return std::nullopt;
+  EngineTarget target = ReadEngineTarget(root.Section("history"),
+                                         "https://engine.example/api/v1/query");
+  if (!exporting.has_value() || !exporting->raw) {
+    root.Error("history",
+               "needs an engine that gets raw samples; set export.raw: true");
+  }
+  return target;
+}
+
 void ReadListen(ConfigSection& root, std::string* listen) {
   root.Require("listen", listen);
   if (listen->empty()) return;
@@ -204,6 +216,7 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
   config.machine_labels = ReadMachineLabels(root);
   config.plans = ReadPlans(root);
   config.exporting = ReadExport(root);
+  config.history = ReadHistory(root, config.exporting);
   config.log = ReadLogConfig(root);
   RETURN_IF_ERROR(file.Finish());
   config.settings = file.settings();

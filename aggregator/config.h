@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "aggregator/engine/engine_target.h"
 #include "aggregator/export/exporter.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/maintenance/maintenance.h"
@@ -51,6 +52,7 @@ struct Config {
   LabelRules machine_labels;
   std::vector<PlanEntry> plans;
   std::optional<ExportConfig> exporting;
+  std::optional<EngineTarget> history;  // with the older samples
   LogConfig log;
   ConfigSettings settings;  // the keys of the file
 };

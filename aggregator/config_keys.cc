@@ -158,6 +158,27 @@ constexpr ConfigKey kKeys[] = {
     {"export.bearer_token_file",
      "a file with a token in one line, instead of a user; see `tls.key` for "
      "its mode; read for each request"},
+    {"history.url",
+     "where the engine answers queries: "
+     "`https://engine.example/api/v1/query`; while this section is there, the "
+     "engine's raw samples answer questions about times before "
+     "`store.full_resolution` "
+     "([query-through.md](../tasks/query-through.md))"},
+    {"history.timeout", "the longest time of a request"},
+    {"history.tls.authority",
+     "PEM file of the authorities that the engine's certificate must be from; "
+     "read again when it changes, like the next two",
+     kRestart, "those of the system"},
+    {"history.tls.certificate", "PEM file of a certificate for the engine"},
+    {"history.tls.key",
+     "PEM file of that certificate's key; see `tls.key` for its mode"},
+    {"history.basic_auth.user", "the user of HTTP's basic authentication"},
+    {"history.basic_auth.password_file",
+     "a file with the password in one line; see `tls.key` for its mode; read "
+     "for each request"},
+    {"history.bearer_token_file",
+     "a file with a token in one line, instead of a user; see `tls.key` for "
+     "its mode; read for each request"},
     {"log.level", "`debug`, `info`, `warning`, `error`", kReload},
     {"log.format",
      "`text`, or `json`: an object a line "

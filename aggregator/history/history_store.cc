@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "aggregator/history/engine_reader.h"
 #include "aggregator/peers/frame_slice.h"
 #include "aggregator/peers/sample_answer.h"
+#include "aggregator/samples/machine_name.h"
 #include "base/status_macros.h"
 #include "perflib/clocks.h"
 
@@ -50,7 +50,7 @@ absl::Time HistoryStore::SeamOf(const std::string& machine) const {
 std::map<uint32_t, uint64_t> HistoryStore::EpochsOf(
     const std::string& machine) const {
   std::map<uint32_t, uint64_t> epochs = EpochsOfMachine(own_, machine);
-  epochs.merge(own_.EpochsOf(absl::StrCat("(aggregator of ", machine, ")")));
+  epochs.merge(own_.EpochsOf(OwnAgentName(machine)));
   return epochs;
 }
 

@@ -203,7 +203,7 @@ absl::Status FleetView::Read(
   if (holders.empty()) return absl::OkStatus();
   if (holders.size() > 1) return Join(request, holders, on_frame, on_loss);
   if (holders.front().peer == nullptr) {
-    return options_.own.Read(request, on_frame, on_loss);
+    return options_.own_samples.Read(request, on_frame, on_loss);
   }
   return ReadFromPeer(options_.parent, holders.front().peer, request,
                       /*epochs=*/nullptr, on_frame, on_loss);
@@ -224,7 +224,7 @@ absl::Status FleetView::Join(
     join.BeginStore(&epochs);
     if (holder.peer == nullptr) {
       epochs = EpochsOfMachine(options_.own, request.machine);
-      RETURN_IF_ERROR(options_.own.Read(unfolded, add, on_loss));
+      RETURN_IF_ERROR(options_.own_samples.Read(unfolded, add, on_loss));
     } else {
       RETURN_IF_ERROR(ReadFromPeer(options_.parent, holder.peer, unfolded,
                                    &epochs, add, on_loss));

@@ -33,7 +33,8 @@ class FleetView : public ReadableStore {
  public:
   struct Options {
     Store& own;
-    MachineNow now_of;  // for the own machines
+    ReadableStore& own_samples;  // of that store, wherever they are
+    MachineNow now_of;           // for the own machines
     Peers::List peers;
     // For the thread that makes the view.
     IsCancelled is_cancelled = nullptr;

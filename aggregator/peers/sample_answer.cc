@@ -52,13 +52,16 @@ class Reader {
       }
       const auto& schema = (*known)->schema;
       schemas_.push_back(schema);
-      feeds_.emplace_back(SelectionOf(proto, schema), &sink_);
+      selected_.push_back(SelectionOf(proto, schema));
+      feeds_.emplace_back(selected_.back(), &sink_);
     }
   }
 
   const std::vector<std::shared_ptr<const Schema>>& schemas() const {
     return schemas_;
   }
+
+  const std::vector<SelectedCounterset>& selected() const { return selected_; }
 
   SampleFeed* FeedOf(const CollectedQuery& query) {
     const auto feed = std::find_if(
@@ -70,6 +73,7 @@ class Reader {
  private:
   NoSink sink_;
   std::vector<std::shared_ptr<const Schema>> schemas_;
+  std::vector<SelectedCounterset> selected_;  // without unknown ones
   std::deque<SampleFeed> feeds_;
 };
 
@@ -82,7 +86,7 @@ std::map<uint32_t, uint64_t> EpochsOfMachine(const Store& store,
   return store.EpochsOf(agent.empty() ? machine : agent);
 }
 
-absl::Status AnswerReadSamples(Store& store,
+absl::Status AnswerReadSamples(const Store& store, ReadableStore& samples,
                                const v1::ReadSamplesRequest& request,
                                const IsCancelled& is_cancelled,
                                SampleEncoder::Send send) {
@@ -92,7 +96,7 @@ absl::Status AnswerReadSamples(Store& store,
     RETURN_IF_ERROR(
         encoder.SendEpochs(EpochsOfMachine(store, request.machine())));
   }
-  RETURN_IF_ERROR(store.Read(
+  RETURN_IF_ERROR(samples.Read(
       {.machine = request.machine(),
        .from = perflib::TimeFromPerfTime100NSec(request.from()),
        .to = perflib::TimeFromPerfTime100NSec(request.to()),
@@ -108,6 +112,7 @@ absl::Status AnswerReadSamples(Store& store,
            [&](const CollectedQuery& query, const Instance& instance) {
              return reader.FeedOf(query)->Wants(instance);
            },
+       .selected = &reader.selected(),
        .on_chunk = [&] { return CheckNotCancelled(is_cancelled); }},
       [&](const Frame& frame) { return encoder.Add(frame); },
       [&](const Loss& loss) { encoder.Add(loss); }));

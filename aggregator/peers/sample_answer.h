@@ -19,10 +19,11 @@ namespace fleetperf::aggregator {
 std::map<uint32_t, uint64_t> EpochsOfMachine(const Store& store,
                                              const std::string& machine);
 
-// Passes on the selected samples of a store. Countersets that the machine does
-// not have there are left out. Returns the errors of the store and of `send`,
-// and Cancelled if the peer is gone. Thread-safe.
-absl::Status AnswerReadSamples(Store& store,
+// Passes on the selected samples of a store, which `samples` has, wherever they
+// are. Countersets that the machine does not have there are left out. Returns
+// the errors of the store and of `send`, and Cancelled if the peer is gone.
+// Thread-safe.
+absl::Status AnswerReadSamples(const Store& store, ReadableStore& samples,
                                const v1::ReadSamplesRequest& request,
                                const IsCancelled& is_cancelled,
                                SampleEncoder::Send send);

@@ -20,8 +20,12 @@ namespace {
 
 class PeerService : public v1::PeerService::Service {
  public:
-  PeerService(Store* store, const OwnMachines* own, MachineNow now_of)
-      : store_(*store), own_(*own), now_of_(std::move(now_of)) {}
+  PeerService(Store* store, ReadableStore* samples, const OwnMachines* own,
+              MachineNow now_of)
+      : store_(*store),
+        samples_(*samples),
+        own_(*own),
+        now_of_(std::move(now_of)) {}
 
   grpc::Status Describe(
       grpc::ServerContext* context, const v1::DescribeRequest* request,
@@ -89,7 +93,7 @@ class PeerService : public v1::PeerService::Service {
       grpc::ServerWriter<v1::ReadSamplesResponse>* writer) {
     RETURN_IF_ERROR(CheckAccess(call->context(), {Role::kAggregator}).status());
     return AnswerReadSamples(
-        store_, request, [call] { return call->IsCancelled(); },
+        store_, samples_, request, [call] { return call->IsCancelled(); },
         [&](const auto& response) { return call->Write(response, writer); });
   }
 
@@ -119,6 +123,7 @@ class PeerService : public v1::PeerService::Service {
   }
 
   Store& store_;
+  ReadableStore& samples_;
   const OwnMachines& own_;
   const MachineNow now_of_;
 };
@@ -126,9 +131,10 @@ class PeerService : public v1::PeerService::Service {
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakePeerService(Store* store,
+                                               ReadableStore* samples,
                                                const OwnMachines* own,
                                                MachineNow now_of) {
-  return std::make_unique<PeerService>(store, own, std::move(now_of));
+  return std::make_unique<PeerService>(store, samples, own, std::move(now_of));
 }
 
 }  // namespace fleetperf::aggregator

@@ -15,10 +15,12 @@ class Service;
 
 namespace fleetperf::aggregator {
 
-// Answers from `store` only. The pointers must outlive the server that the
-// service is registered with. Calls take no slots of queries, which may wait
-// for peers: two aggregators that ask each other would wait forever.
+// Answers from `store` only, whose samples `samples` has, wherever they are.
+// The pointers must outlive the server that the service is registered with.
+// Calls take no slots of queries, which may wait for peers: two aggregators
+// that ask each other would wait forever.
 std::unique_ptr<grpc::Service> MakePeerService(Store* store,
+                                               ReadableStore* samples,
                                                const OwnMachines* own,
                                                MachineNow now_of);
 

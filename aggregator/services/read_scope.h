@@ -22,7 +22,7 @@ namespace fleetperf::aggregator {
 class ReadScope {
  public:
   // Of the own store. The pointers must outlive the object, like the next ones.
-  ReadScope(Store* store, Fleet* fleet, MachineNow now_of)
+  ReadScope(ReadableStore* store, Fleet* fleet, MachineNow now_of)
       : store_(*store), fleet_(*fleet), now_of_(std::move(now_of)) {}
   // Of a view.
   ReadScope(std::unique_ptr<FleetView> view,
@@ -68,8 +68,11 @@ class ReadScope {
 // Thread-safe.
 class ReadScopes {
  public:
-  ReadScopes(Store* store, Fleet* fleet, MachineNow now_of, const Peers* peers)
+  // `samples` are those of the store, wherever they are; nullptr: in the store.
+  ReadScopes(Store* store, Fleet* fleet, MachineNow now_of, const Peers* peers,
+             ReadableStore* samples = nullptr)
       : store_(*store),
+        samples_(samples != nullptr ? *samples : *store),
         fleet_(*fleet),
         now_of_(std::move(now_of)),
         peers_(*peers) {}
@@ -85,12 +88,13 @@ class ReadScopes {
       const Caller& caller) const {
     Peers::List peers = this->peers();
     if (peers.empty()) {
-      return std::make_unique<ReadScope>(&store_, &fleet_, now_of_);
+      return std::make_unique<ReadScope>(&samples_, &fleet_, now_of_);
     }
     v1::DescribeRequest filter;
     filter.set_machine(request.machine());
     *filter.mutable_labels() = request.labels();
     auto view = FleetView::Make({.own = store_,
+                                 .own_samples = samples_,
                                  .now_of = now_of_,
                                  .peers = std::move(peers),
                                  .is_cancelled = caller.is_cancelled,
@@ -102,6 +106,7 @@ class ReadScopes {
 
  private:
   Store& store_;
+  ReadableStore& samples_;
   Fleet& fleet_;
   const MachineNow now_of_;
   const Peers& peers_;

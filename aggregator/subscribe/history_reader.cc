@@ -85,7 +85,13 @@ absl::StatusOr<SeenBatches> HistoryReader::Read(const Part& part) {
   Feed feed(part.selected, part.form, part.names.get());
   SeenBatches batches;
   size_t sent = 0;
-  RETURN_IF_ERROR(context_.store->Read(
+  const std::vector<SelectedCounterset> selected = {part.selected};
+  const auto check_wanted = [&] {
+    return context_.is_stopping || outbox_->has_end() || part.claim->has_ended()
+               ? absl::CancelledError("the subscription has ended")
+               : absl::OkStatus();
+  };
+  RETURN_IF_ERROR(context_.history_samples->Read(
       {.machine = part.machine,
        .from = start_ - longest * kMaxIntervalsApart,
        .to = absl::InfiniteFuture(),
@@ -93,15 +99,15 @@ absl::StatusOr<SeenBatches> HistoryReader::Read(const Part& part) {
            [&](const CollectedQuery& query) {
              return query.schema == part.selected.schema && !query.is_thinned();
            },
+       .selected = &selected,
        .on_epoch =
            [&](uint32_t epoch_number, uint64_t sequence) {
              batches.Add({epoch_number, sequence});
-           }},
+           },
+       .on_chunk = check_wanted},
       [&](const Frame& frame) {
-        if (context_.is_stopping || outbox_->has_end() ||
-            part.claim->has_ended()) {
-          return absl::CancelledError("the subscription has ended");
-        }
+        absl::Status wanted = check_wanted();
+        if (!wanted.ok()) return wanted;
         feed.Add(frame);
         sent += Send(part, feed.TakeUpdate());
         if (sent <= context_.max_history_values) return absl::OkStatus();

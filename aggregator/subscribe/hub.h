@@ -60,6 +60,13 @@ class Hub : public BatchObserver {
   Hub(Store* store, const HubLimits& limits, int threads = 2);
   ~Hub() override;
 
+  // Sets where the history of subscriptions is read; without it, from the
+  // store. Must be called before the first subscription, and the samples must
+  // outlive the hub.
+  void SetHistory(ReadableStore* samples) {
+    context_.history_samples = samples;
+  }
+
   // Ends reads in progress, drops pending work, and joins the threads. After
   // the return, the hub calls neither the store nor the functions set below,
   // and ignores new batches.

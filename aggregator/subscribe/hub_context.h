@@ -18,12 +18,16 @@ struct HubContext {
   // Each task queue has `threads` threads of its own.
   HubContext(Store* its_store, size_t history_values, int threads)
       : store(its_store),
+        history_samples(its_store),
         max_history_values(history_values),
         live(threads),
         joining(threads),
         history(threads) {}
 
   Store* const store;
+  // The samples of the store, wherever they are, for the history of
+  // subscriptions.
+  ReadableStore* history_samples;
   const size_t max_history_values;  // HubLimits::max_history_values
   // Calls its argument once all batches accepted before are stored.
   std::function<void(std::function<void()>)> after_commits;

@@ -24,6 +24,7 @@
 #include "tests/bench/http_client.h"
 #include "tests/bench/peer_executable.h"
 #include "tests/e2e/deployment.h"
+#include "tests/e2e/engine.h"
 #include "tests/e2e/fake_agent.h"
 #include "tests/e2e/https_client.h"
 #include "tests/e2e/process.h"
@@ -42,96 +43,28 @@ using ::testing::StartsWith;
 // milliseconds since 1970.
 using Values = std::map<std::string, std::map<int64_t, double>>;
 
-// An engine with Prometheus's protocols, and its data. Thread-compatible.
-class Engine {
- public:
-  Engine(std::string package, std::string executable)
-      : package_(std::move(package)),
-        executable_(std::move(executable)),
-        port_(bench::FreePort()) {}
-
-  std::string url() const {
-    return absl::StrCat("http://127.0.0.1:", port_, "/api/v1/write");
-  }
-
-  // `more` is added to the configuration of Prometheus.
-  void Start(const std::string& more = "") {
-    const bool is_prometheus = package_ == "prometheus";
-    std::vector<std::string> command = {executable_};
-    if (is_prometheus) {
-      // Samples that are sent again after a crash would be out of order.
-      Deployment::Write(
-          directory_.File("prometheus.yml"),
-          "storage: {tsdb: {out_of_order_time_window: 1d}}\n" + more);
-      command.insert(command.end(),
-                     {"--config.file=" + directory_.File("prometheus.yml"),
-                      "--storage.tsdb.path=" + directory_.File("data"),
-                      absl::StrCat("--web.listen-address=127.0.0.1:", port_),
-                      "--web.enable-remote-write-receiver"});
-    } else {
-      command.insert(command.end(),
-                     {absl::StrCat("-httpListenAddr=127.0.0.1:", port_),
-                      "-storageDataPath=" + directory_.File("data"),
-                      "-search.latencyOffset=0s"});
+// Returns all values of metrics of the counterset "Disk", which match a
+// pattern.
+Values GetValues(Engine& engine, const std::string& metrics, absl::Time end) {
+  Values values;
+  for (const auto& series : engine.Query(
+           absl::StrCat("{__name__=~\"fleetperf_disk_", metrics, "\"}[1d]"),
+           end)) {
+    const auto& labels = series["metric"];
+    EXPECT_EQ(labels["machine"], "box");
+    auto& of_series =
+        values[absl::StrCat(labels["__name__"].get<std::string>(), " ",
+                            labels["instance"].get<std::string>())];
+    for (const auto& value : series["values"]) {
+      double number = 0;
+      EXPECT_TRUE(absl::SimpleAtod(value[1].get<std::string>(), &number));
+      if (std::isnan(number)) continue;  // a staleness marker
+      of_series[static_cast<int64_t>(
+          std::llround(value[0].get<double>() * 1000))] = number;
     }
-    process_ = std::make_unique<Process>(command);
-    bool is_ready = false;
-    Retry([&] {
-      is_ready = bench::HttpClient(port_)
-                     .Get(is_prometheus ? "/-/ready" : "/health")
-                     .ok();
-      return is_ready;
-    });
-    ASSERT_TRUE(is_ready) << process_->error();
   }
-
-  // VictoriaMetrics has no log: killed, it loses what it has acknowledged.
-  void Stop() {
-    process_->Signal(package_ == "prometheus" ? SIGKILL : SIGTERM);
-    process_->Wait();
-  }
-
-  // Returns the result of an instant query.
-  nlohmann::json Query(const std::string& query, absl::Time time) {
-    const auto body = bench::HttpClient(port_).Get(
-        "/api/v1/query", {{"query", query},
-                          {"time", absl::StrCat(absl::ToUnixSeconds(time))},
-                          {"nocache", "1"}});
-    EXPECT_TRUE(body.ok()) << body.status();
-    if (!body.ok()) return {};
-    return nlohmann::json::parse(*body)["data"]["result"];
-  }
-
-  // Returns all values of metrics of the counterset "Disk", which match a
-  // pattern.
-  Values GetValues(const std::string& metrics, absl::Time end) {
-    Values values;
-    for (const auto& series :
-         Query(absl::StrCat("{__name__=~\"fleetperf_disk_", metrics, "\"}[1d]"),
-               end)) {
-      const auto& labels = series["metric"];
-      EXPECT_EQ(labels["machine"], "box");
-      auto& of_series =
-          values[absl::StrCat(labels["__name__"].get<std::string>(), " ",
-                              labels["instance"].get<std::string>())];
-      for (const auto& value : series["values"]) {
-        double number = 0;
-        EXPECT_TRUE(absl::SimpleAtod(value[1].get<std::string>(), &number));
-        if (std::isnan(number)) continue;  // a staleness marker
-        of_series[static_cast<int64_t>(
-            std::llround(value[0].get<double>() * 1000))] = number;
-      }
-    }
-    return values;
-  }
-
- private:
-  const std::string package_;
-  const std::string executable_;
-  const int port_;
-  TempDirectory directory_;
-  std::unique_ptr<Process> process_;
-};
+  return values;
+}
 
 // Returns the values of a query without windows, as an engine has them.
 Values StoredValues(const Deployment& deployment, absl::Time from,
@@ -244,8 +177,8 @@ void WaitForNewest(Engine& engine, const DiskSource& source) {
 // The raw counters are exact, also beyond what a double can have.
 void CheckRaw(Engine& engine, const DiskSource& source) {
   const std::string metric = "fleetperf_disk_transfers_raw";
-  Values raw = engine.GetValues("transfers_raw(_high)?",
-                                source.newest() + absl::Hours(1));
+  Values raw = GetValues(engine, "transfers_raw(_high)?",
+                         source.newest() + absl::Hours(1));
   EXPECT_EQ(raw.size(), 3 + 1);
   const auto& low = raw[metric + " E:"];
   const auto& high = raw[metric + "_high E:"];
@@ -309,8 +242,9 @@ void TestExportTo(const std::string& package) {
 
   const Values stored =
       StoredValues(deployment, source.TimeOfTick(0), source.newest());
-  const Values exported = engine.GetValues(
-      "(transfers_per_second|queue_length)", source.newest() + absl::Hours(1));
+  const Values exported =
+      GetValues(engine, "(transfers_per_second|queue_length)",
+                source.newest() + absl::Hours(1));
   ASSERT_EQ(stored.size(), 6);
   ASSERT_EQ(exported.size(), 6);
   for (const auto& [series, values] : stored) {
@@ -358,8 +292,8 @@ TEST(Export, PrometheusScrapesTheNewestValues) {
     if (values.contains(newest)) expected[series][newest] = values.at(newest);
   }
   EXPECT_EQ(expected.size(), 4);
-  EXPECT_EQ(engine.GetValues("(transfers_per_second|queue_length)",
-                             source.newest() + absl::Hours(1)),
+  EXPECT_EQ(GetValues(engine, "(transfers_per_second|queue_length)",
+                      source.newest() + absl::Hours(1)),
             expected);
 
   // The text format.

@@ -61,7 +61,7 @@ TEST(QueryClientTest, TellsTheNextStep) {
                                       test.status, ": because")),
                                   HasSubstr(test.advice))));
   }
-  server.Answer({.status = 200, .body = std::string(40 << 20, ' ')});
+  server.Answer({.status = 200, .body = std::string((32 << 20) + 1, ' ')});
   EXPECT_THAT(client.Query("a", kTime, nullptr),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("more than 32 MiB")));

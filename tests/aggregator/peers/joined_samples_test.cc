@@ -94,8 +94,8 @@ class JoinedStores : public testing::StoreWrapper {
         }
         return absl::OkStatus();
       };
-      RETURN_IF_ERROR(
-          AnswerReadSamples(*part, asked, /*is_cancelled=*/nullptr, add));
+      RETURN_IF_ERROR(AnswerReadSamples(*part, *part, asked,
+                                        /*is_cancelled=*/nullptr, add));
     }
     return join.Run(on_frame);
   }
