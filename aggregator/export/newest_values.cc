@@ -4,51 +4,18 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "aggregator/export/last_ticks.h"
 #include "aggregator/export/series_encoder.h"
 #include "aggregator/formula/piece.h"
-#include "aggregator/samples/directory.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
 namespace {
-
-struct LastTick {
-  std::shared_ptr<const QueryTicks> query;
-  absl::Time time;
-};
-
-// Returns the last ticks of the queries in force: those that keep up with the
-// newest query of their counterset.
-std::vector<LastTick> FindLastTicks(const Directory& directory,
-                                    const std::string& machine) {
-  std::vector<LastTick> found;
-  const auto of_machine = directory.NewestSample(machine);
-  if (!of_machine.has_value()) return found;
-  const auto queries = directory.QueriesOf(machine);
-  // By the schema's hash.
-  absl::flat_hash_map<absl::string_view, std::optional<absl::Time>> of_schema;
-  for (const auto& query : queries) {
-    std::optional<absl::Time>& newest = of_schema[query->schema()->hash];
-    newest = std::max(newest, query->newest());
-  }
-  for (const auto& query : queries) {
-    const std::optional<absl::Time> newest = of_schema[query->schema()->hash];
-    if (!newest.has_value()) {  // since the start of the process
-      found.push_back({query, *of_machine});
-    } else if (query->newest().has_value() &&
-               *newest - *query->newest() <=
-                   query->interval() * kMaxIntervalsApart) {
-      found.push_back({query, *query->newest()});
-    }
-  }
-  return found;
-}
 
 // Queries of one interval whose last ticks are about as old. Machines whose
 // counters come from two agents, or whose providers hang, have several of an

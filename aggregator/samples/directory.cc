@@ -76,9 +76,10 @@ QueryTicks::QueryTicks(const CollectedQuery& query)
       counters_(std::make_shared<const std::set<uint32_t>>(CountersOf(query))) {
 }
 
-void QueryTicks::Note(absl::Time tick) {
+void QueryTicks::Note(absl::Time tick, absl::Duration arrival) {
   const int64_t nanos = absl::ToUnixNanos(tick);
   if (oldest_ == kNone) oldest_ = nanos;
+  arrival_ = absl::ToInt64Nanoseconds(arrival);
   newest_ = nanos;
 }
 

@@ -69,8 +69,8 @@ class CountersetList {
   std::shared_ptr<const List> list_;
 };
 
-// The time of the newest tick of a query, for queries that collect the same
-// counters. Thread-safe.
+// The newest tick of a query, for queries that collect the same counters.
+// Thread-safe.
 class QueryTicks {
  public:
   explicit QueryTicks(const CollectedQuery& query);
@@ -80,10 +80,14 @@ class QueryTicks {
         interval_(interval),
         counters_(std::move(counters)) {}
 
-  void Note(absl::Time tick);
+  // Notes the tick that arrived last. `arrival` is Clock::Monotonic().
+  void Note(absl::Time tick, absl::Duration arrival = absl::ZeroDuration());
   // Return std::nullopt if no tick was noted.
   std::optional<absl::Time> oldest() const { return TimeOf(oldest_); }
   std::optional<absl::Time> newest() const { return TimeOf(newest_); }
+  // Of the newest tick, which is older than others if the machine's clock was
+  // set back.
+  absl::Duration arrival() const { return absl::Nanoseconds(arrival_.load()); }
 
   // Whether `query` collects the same counters at the same interval.
   bool IsOf(const CollectedQuery& query) const;
@@ -103,6 +107,7 @@ class QueryTicks {
   const std::shared_ptr<const std::set<uint32_t>> counters_;
   std::atomic<int64_t> oldest_ = kNone;
   std::atomic<int64_t> newest_ = kNone;
+  std::atomic<int64_t> arrival_ = 0;
 };
 
 // Thread-safe.

@@ -333,7 +333,8 @@ class RocksDbStore : public Store {
 
   RocksDbStore(std::string directory, std::unique_ptr<Database> database,
                const Clock* clock, uint64_t max_recent_bytes)
-      : directory_path_(std::move(directory)),
+      : clock_(*clock),
+        directory_path_(std::move(directory)),
         database_(std::move(database)),
         synced_(directory_path_),
         definitions_(database_.get(), &schemas_),
@@ -553,6 +554,7 @@ class RocksDbStore : public Store {
   // Adds a durable batch to the directory and to the log's index.
   void Learn(const BatchToCommit& batch, const BatchTimes& times) {
     PruneQueries();
+    const absl::Duration arrival = clock_.Monotonic();
     // Keyed by machine. Its queries may have different intervals.
     std::map<std::string, absl::Time> newest;
     for (const Frame& frame : batch.decoded->frames) {
@@ -563,7 +565,7 @@ class RocksDbStore : public Store {
       }
       if (!frame.clocks->empty()) {
         const absl::Time time = perflib::TimeOf(frame.clocks->back());
-        ticks->Note(time);
+        ticks->Note(time, arrival);
         const auto [entry, is_new] =
             newest.try_emplace(frame.query->machine, time);
         if (!is_new) entry->second = std::max(entry->second, time);
@@ -608,6 +610,7 @@ class RocksDbStore : public Store {
     return database_->Write(changes, Database::Durability::kProcess);
   }
 
+  const Clock& clock_;
   const std::string directory_path_;
   const std::unique_ptr<Database> database_;
   std::string id_;

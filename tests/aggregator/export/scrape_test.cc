@@ -24,6 +24,7 @@ using testing::DiskAgent;
 using ::testing::HasSubstr;
 using testing::kPageFaults;
 using testing::kQueueLength;
+using testing::kTransfers;
 using ::testing::Not;
 using testing::TestAgent;
 using testing::TestStore;
@@ -175,6 +176,57 @@ TEST_F(ScrapeTest, FollowsAClockThatWasSetBack) {
   EXPECT_EQ(Text(505), expected);
   ASSERT_OK(store_.Compact());
   EXPECT_EQ(Text(505), expected);
+}
+
+// The transfers of C: each second, and its queue length each minute.
+class TwoQueriesTest : public ScrapeTest {
+ protected:
+  void Fast(int t) {
+    agent_.AddTick(fast_, ClocksAt(t), {{c_, {static_cast<uint64_t>(t) * 5}}});
+  }
+  void Slow(int t, uint64_t queue_length) {
+    agent_.AddTick(slow_, ClocksAt(t), {{c_, {queue_length}}});
+  }
+  static std::string Values(int queue_length, int slow, int fast) {
+    return absl::StrCat(
+        kQueueType, Line("queue_length", "web-1", "C:", queue_length, slow),
+        kTransfersType, Line("transfers_per_second", "web-1", "C:", 5, fast),
+        "# EOF\n");
+  }
+
+  const uint32_t c_ = agent_.Disk("C:");
+  const uint32_t fast_ = agent_.Query(agent_.machine_id, agent_.disk,
+                                      absl::Seconds(1), {{kTransfers}});
+  const uint32_t slow_ = agent_.Query(agent_.machine_id, agent_.disk,
+                                      absl::Minutes(1), {{kQueueLength, 4}});
+};
+
+TEST_F(TwoQueriesTest, FollowAClockThatWasSetBackOneByOne) {
+  for (const int t : {958, 959, 960}) Fast(t);
+  Slow(960, 8);
+  ASSERT_OK(agent_.Send());
+  EXPECT_EQ(Text(960), Values(8, 960, 960));
+  for (const int t : {500, 501}) Fast(t);
+  ASSERT_OK(agent_.Send());
+  EXPECT_EQ(Text(501), Values(8, 960, 501));
+  Fast(502);
+  Slow(502, 9);
+  ASSERT_OK(agent_.Send());
+  EXPECT_EQ(Text(502), Values(9, 502, 502));
+}
+
+TEST_F(TwoQueriesTest, NeedNoTickSinceTheStartOfTheProcess) {
+  for (const int t : {98, 99, 100}) Fast(t);
+  Slow(60, 8);
+  ASSERT_OK(agent_.Send());
+  store_.Reopen();
+  Fast(101);
+  ASSERT_OK(agent_.Send());
+  EXPECT_EQ(Text(101), Values(8, 60, 101));
+  // The slow query would have had a tick.
+  for (const int t : {251, 252}) Fast(t);
+  ASSERT_OK(agent_.Send());
+  EXPECT_THAT(Text(252), Not(HasSubstr("queue_length")));
 }
 
 TEST_F(ScrapeTest, LeavesOutCountersThatThePlanNoLongerHas) {
