@@ -110,7 +110,8 @@ class RunningAggregator : public Aggregator {
     services_.push_back(MakeQueryService(queries()));
     services_.push_back(MakeFleetService(lists()));
     services_.push_back(
-        MakePeerService(store_.get(), samples(), own_machines_.get(), now_of));
+        MakePeerService(store_.get(), samples(), own_machines_.get(), now_of,
+                        &peers_));
     services_.push_back(MakePlanService(store_.get(), fleet_.get(),
                                         ingest_.get(), planner_.get()));
     AdministrationParts administration = {.name = config.name,

@@ -35,12 +35,13 @@ void AddPkiRevoke(CLI::App& pki, Arguments& arguments) {
   PkiFlags& flags = arguments.pki;
   CLI::App* revoke = AddCommand(
       pki, arguments, "revoke",
-      "Revoke all certificates of an agent or user. Takes effect when the list "
+      "Revoke all certificates of a name. Takes effect when the list "
       "in the authority's directory is copied to the aggregators",
       "  fleetperf pki revoke agent web-1\n"
       "  fleetperf pki revoke --file reader-alice.pem\n",
       [&flags] { return PkiRevoke(flags); });
-  revoke->add_option("ROLE", flags.role, "agent, reader, or operator");
+  revoke->add_option("ROLE", flags.role,
+                     "agent, reader, operator, or aggregator");
   revoke->add_option("NAME", flags.names, "A name in the certificates")
       ->expected(1);
   revoke

@@ -88,13 +88,6 @@ absl::Status CheckRevocable(const CertificateInfo& certificate) {
         "one with: fleetperf pki init --force, and issue all certificates "
         "again");
   }
-  if (certificate.role == Role::kAggregator) {
-    return absl::FailedPreconditionError(
-        "agents and users do not read the list, so revoking an aggregator's "
-        "certificate would have no effect; if its key was stolen, make a new "
-        "authority with: fleetperf pki init --force, and issue all "
-        "certificates again");
-  }
   return absl::OkStatus();
 }
 
@@ -182,6 +175,13 @@ absl::Status PkiRevoke(const PkiFlags& flags) {
       fingerprints.size() == 1 ? " certificate" : " certificates", " of \"",
       certificates.front().subject, "\" in ", RevokedFile(flags),
       "; copy this list to the file tls.revoked of each aggregator"));
+  if (certificates.front().role == Role::kAggregator) {
+    PutLine(
+        "the other aggregators then refuse it; agents and users do not read "
+        "the list, and still trust it: if its key was stolen, also make a new "
+        "authority with: fleetperf pki init --force, and issue all "
+        "certificates again");
+  }
   return absl::OkStatus();
 }
 

@@ -21,11 +21,12 @@ namespace {
 class PeerService : public v1::PeerService::Service {
  public:
   PeerService(Store* store, ReadableStore* samples, const OwnMachines* own,
-              MachineNow now_of)
+              MachineNow now_of, const Peers* peers)
       : store_(*store),
         samples_(*samples),
         own_(*own),
-        now_of_(std::move(now_of)) {}
+        now_of_(std::move(now_of)),
+        peers_(*peers) {}
 
   grpc::Status Describe(
       grpc::ServerContext* context, const v1::DescribeRequest* request,
@@ -45,8 +46,8 @@ class PeerService : public v1::PeerService::Service {
                                const v1::ListMachinesRequest* request,
                                v1::ListOwnMachinesResponse* response) override {
     WorkingCall call(context);
-    const auto peer = CheckAccess(*context, {Role::kAggregator});
-    if (!peer.ok()) return RpcFromStatus(peer.status());
+    const absl::Status allowed = CheckPeer(*context);
+    if (!allowed.ok()) return RpcFromStatus(allowed);
     const absl::Status valid = CheckFilter(*request);
     if (!valid.ok()) return RpcFromStatus(valid);
     auto page = own_.List(*request, [&] { return call.IsCancelled(); });
@@ -67,8 +68,8 @@ class PeerService : public v1::PeerService::Service {
   grpc::Status GetCatalogue(grpc::ServerContext* context,
                             const v1::GetCatalogueRequest* request,
                             v1::GetCatalogueResponse* response) override {
-    const auto peer = CheckAccess(*context, {Role::kAggregator});
-    if (!peer.ok()) return RpcFromStatus(peer.status());
+    const absl::Status allowed = CheckPeer(*context);
+    if (!allowed.ok()) return RpcFromStatus(allowed);
     auto content = store_.GetCatalogue(request->hash());
     if (!content.ok()) return RpcFromStatus(content.status());
     response->set_content(*std::move(content));
@@ -76,9 +77,20 @@ class PeerService : public v1::PeerService::Service {
   }
 
  private:
+  // An aggregator on its own answers no other, so that the key of its
+  // certificate gives no more than it needs.
+  absl::Status CheckPeer(const grpc::ServerContextBase& context) const {
+    RETURN_IF_ERROR(CheckAccess(context, {Role::kAggregator}).status());
+    if (!peers_.list().empty()) return absl::OkStatus();
+    const absl::Status denial = absl::PermissionDeniedError(
+        "this aggregator has no peers; set them in its aggregator.yaml");
+    ReportDenial(context, denial);
+    return denial;
+  }
+
   absl::Status Describe(const v1::DescribeRequest& request, WorkingCall* call,
                         grpc::ServerWriter<v1::DescribeResponse>* writer) {
-    RETURN_IF_ERROR(CheckAccess(call->context(), {Role::kAggregator}).status());
+    RETURN_IF_ERROR(CheckPeer(call->context()));
     RETURN_IF_ERROR(CheckFilter(request));
     ASSIGN_OR_RETURN(const Description description,
                      DescribeStore(store_, now_of_, request,
@@ -91,7 +103,7 @@ class PeerService : public v1::PeerService::Service {
   absl::Status ReadSamples(
       const v1::ReadSamplesRequest& request, WorkingCall* call,
       grpc::ServerWriter<v1::ReadSamplesResponse>* writer) {
-    RETURN_IF_ERROR(CheckAccess(call->context(), {Role::kAggregator}).status());
+    RETURN_IF_ERROR(CheckPeer(call->context()));
     return AnswerReadSamples(
         store_, samples_, request, [call] { return call->IsCancelled(); },
         [&](const auto& response) { return call->Write(response, writer); });
@@ -100,7 +112,7 @@ class PeerService : public v1::PeerService::Service {
   absl::Status EnumerateInstances(
       const v1::EnumerateOwnInstancesRequest& request, WorkingCall* call,
       grpc::ServerWriter<v1::EnumerateOwnInstancesResponse>* writer) {
-    RETURN_IF_ERROR(CheckAccess(call->context(), {Role::kAggregator}).status());
+    RETURN_IF_ERROR(CheckPeer(call->context()));
     const auto guid = perflib::GuidFromBytes(request.counterset());
     if (!guid.has_value()) {
       return absl::InvalidArgumentError("counterset is not a GUID");
@@ -126,6 +138,7 @@ class PeerService : public v1::PeerService::Service {
   ReadableStore& samples_;
   const OwnMachines& own_;
   const MachineNow now_of_;
+  const Peers& peers_;
 };
 
 }  // namespace
@@ -133,8 +146,10 @@ class PeerService : public v1::PeerService::Service {
 std::unique_ptr<grpc::Service> MakePeerService(Store* store,
                                                ReadableStore* samples,
                                                const OwnMachines* own,
-                                               MachineNow now_of) {
-  return std::make_unique<PeerService>(store, samples, own, std::move(now_of));
+                                               MachineNow now_of,
+                                               const Peers* peers) {
+  return std::make_unique<PeerService>(store, samples, own, std::move(now_of),
+                                       peers);
 }
 
 }  // namespace fleetperf::aggregator

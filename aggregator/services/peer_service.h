@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "aggregator/peers/peers.h"
 #include "aggregator/query/query_context.h"
 #include "aggregator/services/own_machines.h"
 #include "aggregator/store/store.h"
@@ -15,14 +16,15 @@ class Service;
 
 namespace fleetperf::aggregator {
 
-// Answers from `store` only, whose samples `samples` has, wherever they are.
-// The pointers must outlive the server that the service is registered with.
-// Calls take no slots of queries, which may wait for peers: two aggregators
-// that ask each other would wait forever.
+// Answers from `store` only, whose samples `samples` has, wherever they are,
+// and nobody while `peers` is empty. The pointers must outlive the server that
+// the service is registered with. Calls take no slots of queries, which may
+// wait for peers: two aggregators that ask each other would wait forever.
 std::unique_ptr<grpc::Service> MakePeerService(Store* store,
                                                ReadableStore* samples,
                                                const OwnMachines* own,
-                                               MachineNow now_of);
+                                               MachineNow now_of,
+                                               const Peers* peers);
 
 }  // namespace fleetperf::aggregator
 

@@ -222,12 +222,13 @@ class ManyAggregators : public ::testing::Test {
         .key = deployment_.File("aggregator-localhost.key")};
     Deployment::Write(
         deployment_.File(name + ".yaml"),
-        absl::StrCat("name: ", name, "\nlisten: ", aggregators_[name].address,
-                     "\naddress_file: ", name, ".address\nstore: {directory: ",
-                     name, ".store, recent_memory: 32MiB}\npeers: [",
-                     absl::StrJoin(addresses, ", "),
-                     "]\nweb: {listen: '127.0.0.1:0', address_file: ", name,
-                     ".page}\n", Deployment::TlsSection(tls)));
+        absl::StrCat(
+            "name: ", name, "\nlisten: ", aggregators_[name].address,
+            "\naddress_file: ", name, ".address\nstore: {directory: ", name,
+            ".store, recent_memory: 32MiB}\npeers: [",
+            absl::StrJoin(addresses, ", "),
+            "]\nweb: {listen: '127.0.0.1:0', address_file: ", name, ".page}\n",
+            Deployment::TlsSection(tls), "  revoked: revoked\n"));
   }
 
   // Starts an aggregator, at its former address if it had one.
@@ -490,7 +491,8 @@ TEST_F(ManyAggregators, EachAnswersForTheFleet) {
 }
 
 // An aggregator's certificate gives no rights of users, and a user's
-// certificate none of aggregators.
+// certificate none of aggregators. An aggregator without peers has no use for
+// them.
 TEST_F(ManyAggregators, OnlyAggregatorsReadAsPeers) {
   StartOne("a");
   const TlsFiles tls = {
@@ -521,6 +523,8 @@ TEST_F(ManyAggregators, OnlyAggregatorsReadAsPeers) {
     }
     return reader->Finish().error_code();
   };
+  EXPECT_EQ(describe(tls), grpc::StatusCode::PERMISSION_DENIED);
+  Introduce();
   EXPECT_EQ(subscribe(tls, true), grpc::StatusCode::CANCELLED);
   EXPECT_EQ(subscribe(tls, false), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(subscribe(reader_, true), grpc::StatusCode::PERMISSION_DENIED);
@@ -533,6 +537,16 @@ TEST_F(ManyAggregators, OnlyAggregatorsReadAsPeers) {
                 tls.certificate, "--key", tls.key});
   EXPECT_EQ(listed.status, 1);
   EXPECT_THAT(listed.error, HasSubstr("requires the role reader or operator"));
+
+  // So ends the use of a stolen key.
+  const TlsFiles stolen = deployment_.Issue("aggregator", {"stolen"});
+  EXPECT_EQ(describe(stolen), grpc::StatusCode::OK);
+  const Result revoked =
+      deployment_.Fleetperf({"pki", "revoke", "aggregator", "stolen",
+                             "--directory", deployment_.directory()});
+  EXPECT_EQ(revoked.status, 0) << revoked.error;
+  Retry([&] { return describe(stolen) == grpc::StatusCode::UNAVAILABLE; });
+  EXPECT_EQ(describe(stolen), grpc::StatusCode::UNAVAILABLE);
 }
 
 }  // namespace

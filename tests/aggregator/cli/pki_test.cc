@@ -117,14 +117,13 @@ TEST_F(PkiRevokeTest, TakesAFile) {
   EXPECT_THAT(Revoked(), ElementsAre(alice));
 }
 
-TEST_F(PkiRevokeTest, RefusesWhatWouldLockOutOrHaveNoEffect) {
-  Issue("aggregator", {"localhost"});
-  EXPECT_THAT(Revoke("aggregator", "localhost"),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("would have no effect")));
-  EXPECT_THAT(RevokeFile("aggregator-localhost.pem"),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("would have no effect")));
+TEST_F(PkiRevokeTest, RevokesAnAggregator) {
+  const std::string aggregator = Issue("aggregator", {"localhost"});
+  EXPECT_OK(Revoke("aggregator", "localhost"));
+  EXPECT_THAT(Revoked(), ElementsAre(aggregator));
+}
+
+TEST_F(PkiRevokeTest, RefusesWhatWouldLockOutOrIsUnknown) {
   EXPECT_THAT(RevokeFile("authority.pem"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("every certificate would be refused")));
