@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "aggregator/query/machine_filter.h"
 #include "base/channel.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
@@ -191,13 +190,14 @@ absl::StatusOr<Description> DescribeStore(const Store& store,
                                           const v1::DescribeRequest& request,
                                           const IsCancelled& is_cancelled) {
   const Directory& directory = store.directory();
-  const MachineFilter filter = MachineFilter::Of(request, directory);
+  const perflib::Pattern pattern(request.machine().empty() ? "*"
+                                                           : request.machine());
   const Patterns machines = PatternsOf(request.machines());
   CountersetFilter countersets(request);
   Description description{.store_id = store.id(),
                           .counterset_names = directory.CountersetNames()};
   for (const std::string& name : directory.Machines()) {
-    if (!MatchesAny(machines, name) || !filter.Matches(name)) continue;
+    if (!MatchesAny(machines, name) || !pattern.Matches(name)) continue;
     RETURN_IF_ERROR(CheckNotCancelled(is_cancelled));
     std::optional<Directory::Entry> entry = directory.Describe(name);
     if (!entry.has_value()) continue;

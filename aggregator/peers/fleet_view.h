@@ -44,8 +44,10 @@ class FleetView : public ReadableStore {
   };
 
   // Makes a view for a request with these paths or expressions, if any, of the
-  // machines that `filter` selects by name and labels. Waits for each peer for
-  // some seconds at most. Returns Cancelled if the caller is gone.
+  // machines that `filter` selects by name. Their labels are those of the
+  // newest description, so they can be compared with the view's directory only.
+  // Waits for each peer for some seconds at most. Returns Cancelled if the
+  // caller is gone.
   static absl::StatusOr<std::unique_ptr<FleetView>> Make(
       Options options, v1::DescribeRequest filter,
       const std::vector<std::string>& paths);

@@ -78,6 +78,19 @@ MachineFilter FilterOf(const Request& request, const ReadScope& scope) {
   return MachineFilter::Of(request, scope.store().directory());
 }
 
+// Erases machines that the filter does not match.
+void EraseOthers(const MachineFilter& filter,
+                 google::protobuf::RepeatedPtrField<v1::Machine>* machines) {
+  machines->erase(
+      std::remove_if(machines->begin(), machines->end(),
+                     [&](const v1::Machine& machine) {
+                       return !filter.Matches(
+                           machine.name(),
+                           {machine.labels().begin(), machine.labels().end()});
+                     }),
+      machines->end());
+}
+
 std::vector<MachineInstances> FromPeer(
     const std::vector<v1::EnumerateOwnInstancesResponse>& answers) {
   std::vector<MachineInstances> found;
@@ -99,16 +112,19 @@ absl::Status FleetLists::ListMachines(
     v1::ListMachinesResponse* response) const {
   ASSIGN_OR_RETURN(const auto slot,
                    Admit(CheckFilter(request), caller, &slots_));
+  const Peers::List peers = scopes_.peers();
+  if (peers.empty()) {
+    ASSIGN_OR_RETURN(*response, own_.List(request, caller.is_cancelled));
+    return absl::OkStatus();
+  }
+  // The newest description of a machine has its labels, so they are compared
+  // after the merge. A page may be empty then.
   v1::ListMachinesRequest asked = request;
+  asked.clear_labels();
   if (asked.page_size() == 0) asked.set_page_size(kDefaultPageSize);
   std::vector<v1::ListOwnMachinesResponse> pages(1);
   ASSIGN_OR_RETURN(*pages[0].mutable_page(),
                    own_.List(asked, caller.is_cancelled));
-  const Peers::List peers = scopes_.peers();
-  if (peers.empty()) {
-    response->Swap(pages[0].mutable_page());
-    return absl::OkStatus();
-  }
   pages[0].set_store_id(scopes_.own_store().id());
   for (auto& answer : ListMachinesOfPeers(caller.rpc, peers, asked)) {
     if (answer.page.ok()) {
@@ -121,6 +137,8 @@ absl::Status FleetLists::ListMachines(
   }
   v1::ListMachinesResponse merged =
       MergePages(std::move(pages), asked.page_size());
+  EraseOthers(MachineFilter::Of(request, scopes_.own_store().directory()),
+              merged.mutable_machines());
   merged.mutable_unreachable()->Swap(response->mutable_unreachable());
   response->Swap(&merged);
   return absl::OkStatus();

@@ -91,7 +91,7 @@ class PeerService : public v1::PeerService::Service {
   absl::Status Describe(const v1::DescribeRequest& request, WorkingCall* call,
                         grpc::ServerWriter<v1::DescribeResponse>* writer) {
     RETURN_IF_ERROR(CheckPeer(call->context()));
-    RETURN_IF_ERROR(CheckFilter(request));
+    RETURN_IF_ERROR(CheckFilterSize(/*labels=*/0, request.machine().size()));
     ASSIGN_OR_RETURN(const Description description,
                      DescribeStore(store_, now_of_, request,
                                    [call] { return call->IsCancelled(); }));

@@ -80,8 +80,9 @@ class ReadScopes {
   const Store& own_store() const { return store_; }
   Peers::List peers() const { return peers_.list(); }
 
-  // Returns the scope of a request with the fields `machine` and `labels`, and
-  // these paths, if any. Returns Cancelled if the caller is gone.
+  // Returns the scope of a request with the field `machine`, and these paths,
+  // if any. Its directory has the labels, which are not compared. Returns
+  // Cancelled if the caller is gone.
   template <typename Request>
   absl::StatusOr<std::unique_ptr<ReadScope>> Of(
       const Request& request, const std::vector<std::string>& paths,
@@ -92,7 +93,6 @@ class ReadScopes {
     }
     v1::DescribeRequest filter;
     filter.set_machine(request.machine());
-    *filter.mutable_labels() = request.labels();
     auto view = FleetView::Make({.own = store_,
                                  .own_samples = samples_,
                                  .now_of = now_of_,

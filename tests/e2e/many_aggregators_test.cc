@@ -42,6 +42,7 @@ namespace fleetperf::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr uint64_t kAgents = 300;
 
@@ -267,9 +268,10 @@ class ManyAggregators : public ::testing::Test {
     if (is_new) {
       stream.agent.reset();
       stream.aggregator = name;
-      stream.agent = std::make_unique<FakeAgent>(
-          aggregators_[name].address, agents_tls_,
-          MakeHello(AgentName(agent), kEpoch, first, last));
+      v1::Hello hello = MakeHello(AgentName(agent), kEpoch, first, last);
+      if (!role_.empty()) (*hello.mutable_labels())["role"] = role_;
+      stream.agent = std::make_unique<FakeAgent>(aggregators_[name].address,
+                                                 agents_tls_, hello);
     }
     for (uint64_t tick = first; tick <= last; ++tick) {
       stream.agent->Send(BatchOf(agent, tick, is_new && tick == first));
@@ -362,6 +364,7 @@ class ManyAggregators : public ::testing::Test {
   };
   std::map<uint64_t, Stream> streams_;
   std::map<std::string, int> reloads_of_;
+  std::string role_;  // a label of agents that connect
 };
 
 TEST_F(ManyAggregators, EachAnswersForTheFleet) {
@@ -488,6 +491,26 @@ TEST_F(ManyAggregators, EachAnswersForTheFleet) {
   const Result missed =
       Ask("d", {"query", "\\\\m-000\\Numbers\\Numbr", "--since", "1h"});
   EXPECT_THAT(missed.error, HasSubstr("\"Number\""));
+}
+
+TEST_F(ManyAggregators, ANewLabelSelectsAMovedMachineWithAllItsSamples) {
+  for (const std::string name : {"a", "b"}) StartOne(name);
+  Introduce();
+  role_ = "db";
+  Deliver(0, "a", 1, 3);
+  role_ = "web";
+  Deliver(0, "b", 4, 6);
+  for (const std::string name : {"a", "b"}) {
+    SCOPED_TRACE(absl::StrCat("asking ", name));
+    EXPECT_EQ(Values(Query(name, 6, {"--label", "role=web", "--step", "1s"})),
+              (std::vector<double>{1, 2, 3, 4, 5, 6}));
+    EXPECT_THAT(Ask(name, {"machines", "--label", "role=web"}).output,
+                HasSubstr("\"m-000\""));
+    EXPECT_THAT(Ask(name, {"machines", "--label", "role=db"}).output,
+                Not(HasSubstr("m-000")));
+    EXPECT_EQ(Values(Query(name, 6, {"--label", "role=db"})),
+              std::vector<double>());
+  }
 }
 
 // An aggregator's certificate gives no rights of users, and a user's
