@@ -40,6 +40,7 @@
 #include "aggregator/store/store.h"
 #include "aggregator/subscribe/hub.h"
 #include "aggregator/web/web_page.h"
+#include "base/certificate_use.h"
 #include "base/os.h"
 #include "base/status_macros.h"
 #include "base/tls_identity.h"
@@ -67,6 +68,7 @@ class RunningAggregator : public Aggregator {
         peers_(config.peers, identity),
         store_(std::move(store)),
         identity_(std::move(identity)) {
+    WarnOfPeers(config);
     store_->SetLabelRules(config.machine_labels);
     fleet_ = std::make_unique<Fleet>(store_.get());
     hub_ = std::make_unique<Hub>(store_.get(), config.subscriptions);
@@ -215,9 +217,18 @@ class RunningAggregator : public Aggregator {
     }
     peers_.Set(config.peers);
     subscriptions_->FollowPeers();
+    WarnOfPeers(config);
   }
 
  private:
+  // Logs what keeps peers from answering. The aggregator works without them.
+  void WarnOfPeers(const Config& config) const {
+    if (config.peers.empty()) return;
+    const absl::Status usable =
+        CheckClientUse(identity_->texts().certificate, config.tls.certificate);
+    if (!usable.ok()) spdlog::warn("{}", std::string(usable.message()));
+  }
+
   // What questions read.
   ReadableStore* samples() {
     return history_ != nullptr ? static_cast<ReadableStore*>(history_.get())

@@ -18,6 +18,7 @@
 #include "aggregator/store/backup/inspect.h"
 #include "aggregator/store/backup/repair.h"
 #include "aggregator/store/tables/room.h"
+#include "base/certificate_use.h"
 #include "base/certificates.h"
 #include "base/credentials.h"
 #include "base/os_error.h"
@@ -79,6 +80,11 @@ class Checker {
     const CertificateInfo certificate = (*identity)->certificate();
     absl::PrintF("  for %s, until %s\n", absl::StrJoin(certificate.names, ", "),
                  FormatUtc(certificate.not_after));
+    if (!config_.peers.empty()) {
+      const absl::Status usable = CheckClientUse(
+          (*identity)->texts().certificate, config_.tls.certificate);
+      if (!usable.ok()) Problem(usable.message());
+    }
     if (IsIssued()) return;
     Problem(absl::StrCat(config_.tls.certificate,
                          " is not from an authority in ", config_.tls.authority,
