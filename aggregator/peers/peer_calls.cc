@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/peers/places.h"
 #include "aggregator/peers/sample_decoder.h"
+#include "base/clock.h"
 #include "base/rpc_deadline.h"
 #include "base/rpc_error.h"
 #include "base/sha256.h"
@@ -63,10 +64,59 @@ absl::Status PeerError(const PeerChannel& peer, const grpc::Status& status,
   return Named(peer, absl::UnavailableError(reason.message()));
 }
 
+namespace {
+
+// Notes whether a peer answers a short call that began at `began`, by
+// Clock::Monotonic().
+void Remember(PeerChannel* peer, const grpc::Status& status, bool has_answered,
+              absl::Duration began) {
+  RecentFailure& recent = peer->recent_failure();
+  if (status.ok() || has_answered) return recent.Clear();
+  const absl::Duration waited = Clock::Real().Monotonic() - began;
+  switch (status.error_code()) {
+    case grpc::StatusCode::CANCELLED:
+      return;
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      // The caller's own deadline says nothing of the peer.
+      if (waited >= kDescribeTimeout * 0.9) {
+        recent.Set(PeerError(*peer, status, has_answered));
+      }
+      return;
+    case grpc::StatusCode::UNAVAILABLE:
+      // A failure that comes at once, as while a peer restarts, keeps nobody
+      // waiting.
+      if (waited >= kDescribeTimeout * 0.5) {
+        return recent.Set(PeerError(*peer, status, has_answered));
+      }
+      return recent.Clear();
+    default:
+      return recent.Clear();
+  }
+}
+
+absl::StatusOr<v1::ListOwnMachinesResponse> ListMachinesOfPeer(
+    const grpc::ServerContextBase* parent, PeerChannel* peer,
+    const v1::ListMachinesRequest& request) {
+  RETURN_IF_ERROR(peer->recent_failure().Check());
+  const absl::Duration began = Clock::Real().Monotonic();
+  const Context context = MakeContext(parent, kDescribeTimeout);
+  v1::ListOwnMachinesResponse response;
+  const auto stub = v1::PeerService::NewStub(peer->Get());
+  const grpc::Status status =
+      stub->ListOwnMachines(context.get(), request, &response);
+  Remember(peer, status, /*has_answered=*/false, began);
+  RETURN_IF_ERROR(PeerError(*peer, status, /*has_answered=*/false));
+  return response;
+}
+
+}  // namespace
+
 absl::Status DescribePeer(
     const grpc::ServerContextBase* parent, PeerChannel* peer,
     const v1::DescribeRequest& request,
     absl::FunctionRef<absl::Status(const v1::DescribeResponse&)> use) {
+  RETURN_IF_ERROR(peer->recent_failure().Check());
+  const absl::Duration began = Clock::Real().Monotonic();
   const Context context = MakeContext(parent, kDescribeTimeout);
   const auto stub = v1::PeerService::NewStub(peer->Get());
   const auto reader = stub->Describe(context.get(), request);
@@ -79,6 +129,7 @@ absl::Status DescribePeer(
   }
   if (!used.ok()) context->TryCancel();
   const grpc::Status status = reader->Finish();
+  Remember(peer, status, has_answered, began);
   return used.ok() ? PeerError(*peer, status, has_answered) : used;
 }
 
@@ -130,19 +181,8 @@ std::vector<MachinesOfPeer> ListMachinesOfPeers(
   std::vector<std::thread> threads;
   for (size_t i = 0; i < peers.size(); ++i) {
     threads.emplace_back([&, i] {
-      PeerChannel& peer = *peers[i];
-      const Context context = MakeContext(parent, kDescribeTimeout);
-      v1::ListOwnMachinesResponse response;
-      const auto stub = v1::PeerService::NewStub(peer.Get());
-      const absl::Status status = PeerError(
-          peer, stub->ListOwnMachines(context.get(), request, &response),
-          /*has_answered=*/false);
-      answers[i].address = peer.address();
-      if (status.ok()) {
-        answers[i].page = std::move(response);
-      } else {
-        answers[i].page = status;
-      }
+      answers[i].address = peers[i]->address();
+      answers[i].page = ListMachinesOfPeer(parent, peers[i].get(), request);
     });
   }
   for (std::thread& thread : threads) thread.join();

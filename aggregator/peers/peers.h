@@ -11,6 +11,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "aggregator/peers/recent_failure.h"
 #include "base/tls_identity.h"
 
 namespace grpc {
@@ -31,6 +32,9 @@ class PeerChannel {
   // shared until it fails.
   std::shared_ptr<grpc::Channel> Get() ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Whether it answers calls.
+  RecentFailure& recent_failure() { return recent_failure_; }
+
   // A channel of its certificate's version.
   struct Connection {
     std::shared_ptr<grpc::Channel> channel;
@@ -48,6 +52,7 @@ class PeerChannel {
 
   const std::string address_;
   const std::shared_ptr<const TlsIdentity> identity_;
+  RecentFailure recent_failure_;
   absl::Mutex mutex_;
   Connection connection_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<const Connection>> of_streams_
