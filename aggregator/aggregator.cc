@@ -140,6 +140,7 @@ class RunningAggregator : public Aggregator {
     own_collection_.reset();
     exporter_.reset();
     certificate_watch_.reset();
+    peers_.Stop();  // so that the page does not wait for them
     // These end the streams of agents and subscribers, and queries.
     server_.reset();  // before the page, for which its calls make login links
     page_.reset();

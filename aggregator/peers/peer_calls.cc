@@ -9,7 +9,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "aggregator/peers/places.h"
 #include "aggregator/peers/sample_decoder.h"
 #include "base/clock.h"
 #include "base/rpc_deadline.h"
@@ -28,20 +27,18 @@ constexpr absl::Duration kReadTimeout = absl::Minutes(2);
 // The limit of the instances of all machines of a call.
 constexpr size_t kMaxInstancesBytes = 256 << 20;
 
-using Context = std::unique_ptr<grpc::ClientContext>;
+using Context = std::shared_ptr<grpc::ClientContext>;
 
-Context MakeContext(const grpc::ServerContextBase* parent,
+Context MakeContext(const grpc::ServerContextBase* parent, PeerChannel* peer,
                     absl::Duration timeout) {
-  Context context = parent != nullptr
-                        ? grpc::ClientContext::FromServerContext(*parent)
-                        : std::make_unique<grpc::ClientContext>();
+  Context context =
+      parent != nullptr
+          ? Context(grpc::ClientContext::FromServerContext(*parent))
+          : std::make_shared<grpc::ClientContext>();
   context->set_deadline(RpcDeadline(timeout));
+  peer->CancelAtStop(context);
   return context;
 }
-
-// The limit of reads at a time. A peer refuses more than 64 calls of a
-// certificate.
-constexpr int kMaxReads = 32;
 
 // Returns an error with the name of the peer.
 absl::Status Named(const PeerChannel& peer, const absl::Status& error) {
@@ -99,7 +96,7 @@ absl::StatusOr<v1::ListOwnMachinesResponse> ListMachinesOfPeer(
     const v1::ListMachinesRequest& request) {
   RETURN_IF_ERROR(peer->recent_failure().Check());
   const absl::Duration began = Clock::Real().Monotonic();
-  const Context context = MakeContext(parent, kDescribeTimeout);
+  const Context context = MakeContext(parent, peer, kDescribeTimeout);
   v1::ListOwnMachinesResponse response;
   const auto stub = v1::PeerService::NewStub(peer->Get());
   const grpc::Status status =
@@ -117,7 +114,7 @@ absl::Status DescribePeer(
     absl::FunctionRef<absl::Status(const v1::DescribeResponse&)> use) {
   RETURN_IF_ERROR(peer->recent_failure().Check());
   const absl::Duration began = Clock::Real().Monotonic();
-  const Context context = MakeContext(parent, kDescribeTimeout);
+  const Context context = MakeContext(parent, peer, kDescribeTimeout);
   const auto stub = v1::PeerService::NewStub(peer->Get());
   const auto reader = stub->Describe(context.get(), request);
   v1::DescribeResponse response;
@@ -142,11 +139,13 @@ absl::Status ReadFromPeer(
   if (request.selected == nullptr) {
     return absl::InternalError("a read from a peer has no selection");
   }
-  static Places* const places = new Places(kMaxReads);
-  const Places::Place place(places);
+  ASSIGN_OR_RETURN(
+      const auto place, peer->places_of_reads().Take([&]() -> absl::Status {
+        return request.on_chunk ? request.on_chunk() : absl::OkStatus();
+      }));
   v1::ReadSamplesRequest proto = RequestToPeer(request);
   proto.set_with_epochs(epochs != nullptr);
-  const Context context = MakeContext(parent, kReadTimeout);
+  const Context context = MakeContext(parent, peer, kReadTimeout);
   const auto stub = v1::PeerService::NewStub(peer->Get());
   const auto reader = stub->ReadSamples(context.get(), proto);
   SampleDecoder decoder(request);
@@ -192,13 +191,23 @@ std::vector<MachinesOfPeer> ListMachinesOfPeers(
 std::vector<v1::EnumerateOwnInstancesResponse> EnumerateInstancesOfPeer(
     const grpc::ServerContextBase* parent, PeerChannel* peer,
     const std::vector<std::string>& machines, const perflib::Guid& counterset) {
-  const Context context = MakeContext(parent, kDescribeTimeout);
+  std::vector<v1::EnumerateOwnInstancesResponse> found;
+  const absl::Duration latest = Clock::Real().Monotonic() + kDescribeTimeout;
+  const auto place = peer->places_of_enumerations().Take([&]() -> absl::Status {
+    return Clock::Real().Monotonic() < latest
+               ? absl::OkStatus()
+               : absl::DeadlineExceededError("others ask the peer");
+  });
+  if (!place.ok()) {
+    found.resize(machines.size());
+    return found;
+  }
+  const Context context = MakeContext(parent, peer, kDescribeTimeout);
   v1::EnumerateOwnInstancesRequest request;
   request.mutable_machines()->Add(machines.begin(), machines.end());
   request.set_counterset(counterset.Bytes());
   const auto stub = v1::PeerService::NewStub(peer->Get());
   const auto reader = stub->EnumerateOwnInstances(context.get(), request);
-  std::vector<v1::EnumerateOwnInstancesResponse> found;
   size_t bytes = 0;
   v1::EnumerateOwnInstancesResponse response;
   while (found.size() < machines.size() && bytes < kMaxInstancesBytes &&
@@ -216,7 +225,7 @@ std::vector<v1::EnumerateOwnInstancesResponse> EnumerateInstancesOfPeer(
 absl::StatusOr<std::string> GetCatalogueOfPeer(
     const grpc::ServerContextBase* parent, PeerChannel* peer,
     absl::string_view hash) {
-  const Context context = MakeContext(parent, kDescribeTimeout);
+  const Context context = MakeContext(parent, peer, kDescribeTimeout);
   v1::GetCatalogueRequest request;
   request.set_hash(std::string(hash));
   v1::GetCatalogueResponse response;

@@ -59,7 +59,7 @@ std::vector<MachinesOfPeer> ListMachinesOfPeers(
     const v1::ListMachinesRequest& request);
 
 // Returns the instances in the order of `machines`. Machines that the peer does
-// not get to have no answer.
+// not get to within some seconds have no answer.
 std::vector<v1::EnumerateOwnInstancesResponse> EnumerateInstancesOfPeer(
     const grpc::ServerContextBase* parent, PeerChannel* peer,
     const std::vector<std::string>& machines, const perflib::Guid& counterset);

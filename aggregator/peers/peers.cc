@@ -1,6 +1,7 @@
 #include "aggregator/peers/peers.h"
 
 #include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
 #include <grpcpp/security/credentials.h>
 
 #include <algorithm>
@@ -55,6 +56,22 @@ std::shared_ptr<const PeerChannel::Connection> PeerChannel::ForStream() {
   return connection;
 }
 
+void PeerChannel::CancelAtStop(
+    const std::shared_ptr<grpc::ClientContext>& call) {
+  absl::MutexLock lock(&mutex_);
+  std::erase_if(calls_, [](const auto& other) { return other.expired(); });
+  calls_.push_back(call);
+  if (is_stopped_) call->TryCancel();
+}
+
+void PeerChannel::Stop() {
+  absl::MutexLock lock(&mutex_);
+  is_stopped_ = true;
+  for (const auto& weak : calls_) {
+    if (const auto call = weak.lock()) call->TryCancel();
+  }
+}
+
 Peers::Peers(const std::vector<std::string>& addresses,
              std::shared_ptr<const TlsIdentity> identity)
     : identity_(std::move(identity)) {
@@ -73,6 +90,10 @@ void Peers::Set(const std::vector<std::string>& addresses) {
                        : std::make_shared<PeerChannel>(address, identity_));
   }
   list_ = std::move(list);
+}
+
+void Peers::Stop() {
+  for (const auto& peer : list()) peer->Stop();
 }
 
 Peers::List Peers::list() const {

@@ -11,11 +11,13 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "aggregator/peers/places.h"
 #include "aggregator/peers/recent_failure.h"
 #include "base/tls_identity.h"
 
 namespace grpc {
 class Channel;
+class ClientContext;
 }  // namespace grpc
 
 namespace fleetperf::aggregator {
@@ -31,6 +33,17 @@ class PeerChannel {
   // Returns a channel with the certificate in use, for short calls. It is
   // shared until it fails.
   std::shared_ptr<grpc::Channel> Get() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Cancels a call that has not ended before Stop.
+  void CancelAtStop(const std::shared_ptr<grpc::ClientContext>& call)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The limits of calls that take long, or that slots for queries and lists do
+  // not limit. A peer refuses more than 64 calls of a certificate; the rest is
+  // for the slots' calls and for streams.
+  Places& places_of_reads() { return places_of_reads_; }
+  Places& places_of_enumerations() { return places_of_enumerations_; }
 
   // Whether it answers calls.
   RecentFailure& recent_failure() { return recent_failure_; }
@@ -52,11 +65,16 @@ class PeerChannel {
 
   const std::string address_;
   const std::shared_ptr<const TlsIdentity> identity_;
+  Places places_of_reads_{24};
+  Places places_of_enumerations_{8};
   RecentFailure recent_failure_;
   absl::Mutex mutex_;
   Connection connection_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<const Connection>> of_streams_
       ABSL_GUARDED_BY(mutex_);
+  std::vector<std::weak_ptr<grpc::ClientContext>> calls_
+      ABSL_GUARDED_BY(mutex_);
+  bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 // Thread-safe.
@@ -73,6 +91,9 @@ class Peers {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   List list() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Ends all short calls and reads, now and later, with errors.
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   const std::shared_ptr<const TlsIdentity> identity_;

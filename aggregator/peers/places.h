@@ -3,8 +3,14 @@
 #ifndef FLEETPERF_AGGREGATOR_PEERS_PLACES_H_
 #define FLEETPERF_AGGREGATOR_PEERS_PLACES_H_
 
+#include <memory>
+
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "base/wakeup.h"
 
 namespace fleetperf::aggregator {
@@ -14,10 +20,10 @@ class Places {
  public:
   explicit Places(int places) : free_(places) {}
 
-  // One of the places, which its holder waits for. Whatever runs in a place
-  // must end in bounded time.
+  // One of the places. Whatever runs in a place must end in bounded time.
   class Place {
    public:
+    // Waits for a place.
     explicit Place(Places* places) : places_(*places) {
       absl::MutexLock lock(&places_.mutex_);
       places_.freed_.Await(&places_.mutex_,
@@ -34,8 +40,28 @@ class Places {
     Place& operator=(const Place&) = delete;
 
    private:
+    friend class Places;
+    struct Taken {};
+    Place(Places* places, Taken) : places_(*places) {}
+
     Places& places_;
   };
+
+  // Waits for a place. Meanwhile calls `check` about ten times a second, and
+  // returns its error, if any.
+  absl::StatusOr<std::unique_ptr<Place>> Take(
+      absl::FunctionRef<absl::Status()> check) {
+    const auto is_free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return free_ > 0;
+    };
+    for (;;) {
+      if (const absl::Status status = check(); !status.ok()) return status;
+      absl::MutexLock lock(&mutex_);
+      if (!freed_.Await(&mutex_, absl::Milliseconds(100), is_free)) continue;
+      --free_;
+      return std::unique_ptr<Place>(new Place(this, Place::Taken()));
+    }
+  }
 
  private:
   absl::Mutex mutex_;
