@@ -17,6 +17,7 @@
 #include "aggregator/services/page.h"
 #include "base/status_macros.h"
 #include "perflib/counter_type.h"
+#include "proto/conversions.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -91,14 +92,21 @@ void EraseOthers(const MachineFilter& filter,
       machines->end());
 }
 
+// A machine with malformed instances counts as one that did not answer.
 std::vector<MachineInstances> FromPeer(
     const std::vector<v1::EnumerateOwnInstancesResponse>& answers) {
   std::vector<MachineInstances> found;
   for (const auto& answer : answers) {
     MachineInstances& machine = found.emplace_back();
+    if (answer.names_size() != answer.instance_ids_size() ||
+        !std::all_of(answer.names().begin(), answer.names().end(),
+                     [](const std::string& name) {
+                       return CheckName("an instance", name).ok();
+                     })) {
+      continue;
+    }
     machine.is_answered = answer.answered();
-    const int count = std::min(answer.names_size(), answer.instance_ids_size());
-    for (int i = 0; i < count; ++i) {
+    for (int i = 0; i < answer.names_size(); ++i) {
       machine.instances.push_back({answer.names(i), answer.instance_ids(i)});
     }
   }
@@ -127,13 +135,17 @@ absl::Status FleetLists::ListMachines(
                    own_.List(asked, caller.is_cancelled));
   pages[0].set_store_id(scopes_.own_store().id());
   for (auto& answer : ListMachinesOfPeers(caller.rpc, peers, asked)) {
-    if (answer.page.ok()) {
+    absl::Status usable = answer.page.status();
+    if (usable.ok()) {
+      usable = CheckPage(asked.page_token(), answer.page->mutable_page());
+    }
+    if (usable.ok()) {
       pages.push_back(*std::move(answer.page));
       continue;
     }
     v1::UnreachablePeer* const peer = response->add_unreachable();
     peer->set_address(answer.address);
-    peer->set_reason(std::string(answer.page.status().message()));
+    peer->set_reason(std::string(usable.message()));
   }
   v1::ListMachinesResponse merged =
       MergePages(std::move(pages), asked.page_size());

@@ -1,5 +1,6 @@
 #include "aggregator/services/machine_pages.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -7,7 +8,12 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "aggregator/ingest/agent_limits.h"
+#include "aggregator/samples/labels.h"
 #include "aggregator/services/page.h"
+#include "base/status_macros.h"
+#include "proto/conversions.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -31,7 +37,57 @@ void MergeInto(v1::Machine* merged, v1::Machine machine) {
   if (machine.expected()) merged->set_expected(true);
 }
 
+// The limit of causes and of limits, each of which has a short name.
+constexpr size_t kMaxNumbers = 100;
+
+absl::Status Malformed(const std::string& what) {
+  return absl::DataLossError(absl::StrCat("its list of machines ", what));
+}
+
+bool AreFewAndShort(
+    const google::protobuf::Map<std::string, uint64_t>& numbers) {
+  return numbers.size() <= kMaxNumbers &&
+         std::all_of(numbers.begin(), numbers.end(), [](const auto& number) {
+           return number.first.size() <= kMaxFactBytes;
+         });
+}
+
+void BoundTexts(v1::Machine* machine) {
+  BoundMachine(machine);
+  Cut(machine->mutable_agent(), kMaxAgentNameBytes);
+  Cut(machine->mutable_address(), kMaxFactBytes);
+  Labels labels = {machine->labels().begin(), machine->labels().end()};
+  BoundLabels(&labels);
+  machine->clear_labels();
+  machine->mutable_labels()->insert(labels.begin(), labels.end());
+  if (machine->has_plan_report()) {
+    BoundPlanReport(machine->mutable_plan_report());
+  }
+}
+
 }  // namespace
+
+absl::Status CheckPage(const std::string& page_token,
+                       v1::ListMachinesResponse* page) {
+  const std::string& next = page->next_page_token();
+  if (!next.empty() && next <= page_token) {
+    return Malformed("goes back to machines that it had");
+  }
+  std::string last = page_token;
+  for (v1::Machine& machine : *page->mutable_machines()) {
+    RETURN_IF_ERROR(CheckName("a machine", machine.name()));
+    if (machine.name() <= last || (!next.empty() && machine.name() > next)) {
+      return Malformed("is not ordered");
+    }
+    if (!AreFewAndShort(machine.lost_ticks()) ||
+        !AreFewAndShort(machine.limits_broken())) {
+      return Malformed("has too many numbers of a machine");
+    }
+    last = machine.name();
+    BoundTexts(&machine);
+  }
+  return absl::OkStatus();
+}
 
 v1::ListMachinesResponse MergePages(
     std::vector<v1::ListOwnMachinesResponse> pages, uint32_t page_size) {
