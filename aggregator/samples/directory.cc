@@ -248,7 +248,11 @@ std::shared_ptr<QueryTicks> Directory::AddQuery(const CollectedQuery& query) {
   const auto known =
       std::find_if(all.begin(), all.end(),
                    [&](const auto& ticks) { return ticks->IsOf(query); });
-  if (known != all.end()) return *known;
+  if (known != all.end()) {
+    // The ticks stay in the order of the last definitions, for Add.
+    std::rotate(known, known + 1, all.end());
+    return all.back();
+  }
   if (all.size() == kMaxQueries) {
     all.erase(std::min_element(all.begin(), all.end(),
                                [](const auto& a, const auto& b) {

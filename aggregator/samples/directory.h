@@ -140,12 +140,14 @@ class Directory {
     std::string agent;
     Labels labels;  // those of LabelsOf
     std::optional<absl::Time> newest_sample;
+    // The query that was defined last is the last one.
     std::vector<std::shared_ptr<QueryTicks>> ticks;
   };
   // Returns std::nullopt if Machines() does not have the machine.
   std::optional<Entry> Describe(const std::string& machine) const;
   // Adds a machine that the directory does not have. Its counters are those of
-  // the ticks, and its labels are fixed.
+  // the ticks, each with the interval of the last one that has it, and its
+  // labels are fixed.
   void Add(const std::string& machine, Entry entry);
   // Adds to the names of countersets, without a machine.
   void AddCountersetName(const std::string& name);

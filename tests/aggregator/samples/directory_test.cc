@@ -32,6 +32,25 @@ TEST(Directory, ListsMachinesByName) {
   EXPECT_THAT(directory.Countersets("web-9"), IsEmpty());
 }
 
+TEST(Directory, CopiesTheIntervalInForce) {
+  CollectedQuery query{.machine = "web-1",
+                       .schema = MakeSchema("0", testing::MemoryRegistration()),
+                       .columns = {{.counter_id = 1, .value_size = 8}}};
+  Directory directory;
+  for (const int seconds : {10, 1, 10}) {
+    query.interval = absl::Seconds(seconds);
+    directory.AddQuery(query);
+  }
+  Directory copy;
+  copy.Add("web-1", *directory.Describe("web-1"));
+  for (const Directory* const one : {&directory, &copy}) {
+    const CountersetList countersets = one->Countersets("web-1");
+    ASSERT_EQ(countersets.size(), 1);
+    EXPECT_THAT(countersets.front()->counters,
+                ElementsAre(Pair(1, absl::Seconds(10))));
+  }
+}
+
 TEST(Directory, HidesAMachineUntilItIsAddedAgain) {
   Directory directory;
   directory.AddMachine("web-1");
