@@ -1,6 +1,7 @@
 #include "aggregator/export/exported_schema.h"
 
-#include <cstddef>
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/string_view.h"
@@ -23,6 +24,15 @@ ExportedRawName LowName(absl::string_view metric) {
 
 ExportedRawName LowAndHighName(absl::string_view metric) {
   return {.low = NameLabel(metric), .high = NameLabel(HighMetric(metric))};
+}
+
+bool SelectsCounter(const SelectedCounterset& selected, uint32_t counter_id) {
+  return std::any_of(selected.selections.begin(), selected.selections.end(),
+                     [&](const Selection& selection) {
+                       return std::count(selection.counter_ids.begin(),
+                                         selection.counter_ids.end(),
+                                         counter_id) > 0;
+                     });
 }
 
 }  // namespace
@@ -64,7 +74,28 @@ const ExportedRawSchema& ExportedSchemas::GetRaw(
   return *(known->second = std::move(exported));
 }
 
+const ExportedSelection& ExportedSchemas::Select(
+    const PathSet* paths, const std::vector<size_t>& numbers,
+    const std::shared_ptr<const Schema>& schema) {
+  const auto [known, is_new] = selections_.try_emplace({schema, numbers});
+  if (!is_new) return *known->second;
+  auto selection = std::make_unique<ExportedSelection>();
+  selection->schema = &Get(schema);
+  if (paths != nullptr)
+    selection->selected = paths->SelectFrom(numbers, schema);
+  const std::vector<ExportedCounter>& counters = selection->schema->counters;
+  for (size_t i = 0; i < counters.size(); ++i) {
+    if (paths == nullptr || (selection->selected.has_value() &&
+                             SelectsCounter(*selection->selected,
+                                            counters[i].formula.counter_id))) {
+      selection->counters.push_back(i);
+    }
+  }
+  return *(known->second = std::move(selection));
+}
+
 void ExportedSchemas::Trim() {
+  selections_.clear();
   if (schemas_.size() > kMaxSchemas) schemas_.clear();
   if (raw_schemas_.size() > kMaxSchemas) raw_schemas_.clear();
 }

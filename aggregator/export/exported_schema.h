@@ -3,13 +3,18 @@
 #ifndef FLEETPERF_AGGREGATOR_EXPORT_EXPORTED_SCHEMA_H_
 #define FLEETPERF_AGGREGATOR_EXPORT_EXPORTED_SCHEMA_H_
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "aggregator/formula/counter_formula.h"
+#include "aggregator/query/resolver.h"
 #include "aggregator/samples/frame.h"
+#include "aggregator/samples/selection.h"
 
 namespace fleetperf::aggregator {
 
@@ -42,13 +47,26 @@ struct ExportedRawSchema {
   ExportedRawName epoch;
 };
 
-// Names the metrics of each counterset once. Thread-compatible.
+// What the paths of a machine select in a counterset.
+struct ExportedSelection {
+  const ExportedSchema* schema = nullptr;
+  std::optional<SelectedCounterset> selected;  // unless all
+  std::vector<size_t> counters;  // numbers in ExportedSchema::counters
+};
+
+// Names the metrics of each counterset, and selects from it, once for all
+// machines. Thread-compatible.
 class ExportedSchemas {
  public:
   // The results are valid until Trim.
   const ExportedSchema& Get(const std::shared_ptr<const Schema>& schema);
   const ExportedRawSchema& GetRaw(const std::shared_ptr<const Schema>& schema);
-  // Forgets the countersets if there are too many.
+  // Same. `paths`, which is null for all counters, must be the same in all
+  // calls until Trim. `numbers` are the machine's: PathSet::NumbersFor.
+  const ExportedSelection& Select(const PathSet* paths,
+                                  const std::vector<size_t>& numbers,
+                                  const std::shared_ptr<const Schema>& schema);
+  // Forgets the selections, and the countersets if there are too many.
   void Trim();
 
  private:
@@ -58,6 +76,10 @@ class ExportedSchemas {
   absl::flat_hash_map<std::shared_ptr<const Schema>,
                       std::unique_ptr<const ExportedRawSchema>>
       raw_schemas_;
+  using SelectionKey =
+      std::pair<std::shared_ptr<const Schema>, std::vector<size_t>>;
+  absl::flat_hash_map<SelectionKey, std::unique_ptr<const ExportedSelection>>
+      selections_;
 };
 
 }  // namespace fleetperf::aggregator

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
 #include "aggregator/export/last_ticks.h"
 #include "aggregator/export/series_encoder.h"
 #include "aggregator/formula/piece.h"
@@ -16,6 +17,9 @@
 
 namespace fleetperf::aggregator {
 namespace {
+
+// What an entry of the table takes beside its labels, about.
+constexpr size_t kEntryBytes = 64;
 
 // Queries of one interval whose last ticks are about as old. Machines whose
 // counters come from two agents, or whose providers hang, have several of an
@@ -77,11 +81,8 @@ class MachineRead {
     return absl::OkStatus();
   }
 
-  // The sample of each series that arrived last, by its labels. A staleness
-  // marker is the end of its series.
-  const absl::flat_hash_map<std::string, ExportSample>& newest() const {
-    return newest_;
-  }
+  // Staleness markers, which are the ends of series, are among the values.
+  NewestValues TakeValues() { return std::move(newest_); }
 
  private:
   absl::Status Read(const Group& group) {
@@ -109,7 +110,7 @@ class MachineRead {
 
   absl::Status AddFrame(const Frame& frame, absl::Time first_new,
                         SeriesEncoder* encoder) {
-    RETURN_IF_ERROR(CheckNotCancelled(request_.is_cancelled));
+    RETURN_IF_ERROR(request_.meter->CheckCancelled());
     const auto ticks = static_cast<uint32_t>(frame.clocks->size());
     if (ticks == 0) return absl::OkStatus();
     uint32_t first = 0;
@@ -117,39 +118,59 @@ class MachineRead {
            perflib::TimeOf((*frame.clocks)[first]) < first_new) {
       ++first;
     }
+    RETURN_IF_ERROR(request_.meter->Read(SamplesFrom(first, frame)));
     encoder->BeginFrame(frame, first);
     if (first == ticks) return absl::OkStatus();
     return encoder->AddTicks(first, ticks,
                              [this](absl::string_view labels,
                                     absl::Span<const ExportSample> samples) {
-                               newest_.insert_or_assign(labels, samples.back());
-                               return absl::OkStatus();
+                               return Add(labels, samples.back());
                              });
+  }
+
+  // Returns the number of samples in the ticks from `first`.
+  static size_t SamplesFrom(uint32_t first, const Frame& frame) {
+    size_t ticks = 0;
+    for (const Frame::Run& run : frame.runs) {
+      const uint32_t end = run.first_tick + run.tick_count;
+      if (end > first) ticks += end - std::max(first, run.first_tick);
+    }
+    return ticks * frame.query->columns.size();
+  }
+
+  absl::Status Add(absl::string_view labels, const ExportSample& sample) {
+    const auto [entry, is_new] = newest_.insert_or_assign(labels, sample);
+    if (!is_new) return absl::OkStatus();
+    bytes_ += labels.size() + kEntryBytes;
+    if (bytes_ <= request_.max_bytes) return absl::OkStatus();
+    return absl::OutOfRangeError(absl::StrCat(
+        "the newest values of ", request_.machine, " have more than ",
+        request_.max_bytes,
+        " bytes: select counters, as in /metrics?path=\\Memory\\*"));
   }
 
   const NewestValuesRequest& request_;
   Store& store_;
   ExportedSchemas& schemas_;
   const Labels labels_;
-  absl::flat_hash_map<std::string, ExportSample> newest_;
+  NewestValues newest_;
+  size_t bytes_ = 0;  // of newest_, about
 };
 
 }  // namespace
 
-absl::Status ReadNewestValues(
-    const NewestValuesRequest& request, Store* store, ExportedSchemas* schemas,
-    absl::FunctionRef<absl::Status(absl::string_view labels,
-                                   const ExportSample& sample)>
-        add) {
+absl::StatusOr<NewestValues> ReadNewestValues(
+    const NewestValuesRequest& request, Store* store,
+    ExportedSchemas* schemas) {
   MachineRead machine(request, store, schemas);
   RETURN_IF_ERROR(machine.Read());
+  NewestValues values = machine.TakeValues();
   const int64_t oldest = absl::ToUnixMillis(request.oldest);
-  for (const auto& [labels, sample] : machine.newest()) {
+  absl::erase_if(values, [&](const auto& value) {
     // The values of samples are finite.
-    if (std::isnan(sample.value) || sample.unix_millis < oldest) continue;
-    RETURN_IF_ERROR(add(labels, sample));
-  }
-  return absl::OkStatus();
+    return std::isnan(value.second.value) || value.second.unix_millis < oldest;
+  });
+  return values;
 }
 
 }  // namespace fleetperf::aggregator

@@ -3,15 +3,15 @@
 #ifndef FLEETPERF_AGGREGATOR_EXPORT_NEWEST_VALUES_H_
 #define FLEETPERF_AGGREGATOR_EXPORT_NEWEST_VALUES_H_
 
+#include <cstddef>
 #include <string>
 
-#include "absl/functional/function_ref.h"
-#include "absl/status/status.h"
-#include "absl/strings/string_view.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "aggregator/export/exported_schema.h"
 #include "aggregator/export/write_request.h"
-#include "aggregator/query/cancellation.h"
+#include "aggregator/query/query_context.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/store/store.h"
 
@@ -21,19 +21,20 @@ struct NewestValuesRequest {
   std::string machine;
   absl::Time oldest;               // older values are left out
   const PathSet* paths = nullptr;  // that select counters; null: all
-  IsCancelled is_cancelled = nullptr;
+  QueryMeter* meter = nullptr;     // counts what is read; required
+  size_t max_bytes = 0;            // of the values in memory, about
 };
 
-// Calls `add` with the newest value of each series, and with its labels as
-// EncodeLabels returns them, in no order. A value is one of the last three
+// By labels, as EncodeLabels returns them.
+using NewestValues = absl::flat_hash_map<std::string, ExportSample>;
+
+// Returns the newest value of each series. A value is one of the last three
 // ticks of the series' query; an instance that is absent from the last sound
-// tick has none. Queries that the plan no longer has are left out. Returns the
-// first error of `add`.
-absl::Status ReadNewestValues(
-    const NewestValuesRequest& request, Store* store, ExportedSchemas* schemas,
-    absl::FunctionRef<absl::Status(absl::string_view labels,
-                                   const ExportSample& sample)>
-        add);
+// tick has none. Queries that the plan no longer has are left out. Returns
+// OutOfRange, with the next step, if the values have more than `max_bytes`,
+// errors of the meter, and errors of the store.
+absl::StatusOr<NewestValues> ReadNewestValues(
+    const NewestValuesRequest& request, Store* store, ExportedSchemas* schemas);
 
 }  // namespace fleetperf::aggregator
 

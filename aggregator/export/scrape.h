@@ -4,9 +4,11 @@
 #define FLEETPERF_AGGREGATOR_EXPORT_SCRAPE_H_
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "aggregator/export/exposition.h"
@@ -21,6 +23,9 @@ namespace fleetperf::aggregator {
 inline constexpr absl::Duration kOldestScraped = absl::Minutes(5);
 // The bytes of a text: some 300,000 series.
 inline constexpr size_t kMaxScrape = 64 << 20;
+// The bytes of a machine's values in memory: some 40,000 series. As text, they
+// may have twice as many.
+inline constexpr size_t kMaxScrapeOfMachine = 8 << 20;
 
 struct ScrapeRequest {
   std::vector<std::string> paths;  // that select counters; empty: all
@@ -28,12 +33,18 @@ struct ScrapeRequest {
   MachineNow now_of;
   IsCancelled is_cancelled = nullptr;
   size_t max_bytes = kMaxScrape;
+  size_t max_machine_bytes = kMaxScrapeOfMachine;
+  // Called with each machine that is left out, because it has more bytes or the
+  // store returns an error, and that error. May be empty.
+  std::function<void(const std::string& machine, const absl::Status& error)>
+      on_left_out = nullptr;
 };
 
 // Returns the newest value of each selected series: names, labels and values
 // are those of the export. Returns OutOfRange, with the next step, if the text
-// has more bytes than `max_bytes`; InvalidArgument if a path is not valid; and
-// errors of the store.
+// has more bytes than `max_bytes`; ResourceExhausted if too many samples must
+// be read; InvalidArgument if a path is not valid; and the last error if all
+// selected machines are left out.
 absl::StatusOr<Exposition> Scrape(const ScrapeRequest& request, Store* store);
 
 }  // namespace fleetperf::aggregator

@@ -23,12 +23,15 @@ SeriesEncoder::SeriesEncoder(std::string machine, const Labels& labels,
     : machine_(std::move(machine)),
       machine_labels_(MachineLabels(machine_, labels)),
       paths_(paths),
+      path_numbers_(paths != nullptr ? paths->NumbersFor(machine_)
+                                     : std::vector<size_t>()),
       schemas_(*schemas) {}
 
 bool SeriesEncoder::Selects(const CollectedQuery& query) {
   return paths_ == nullptr ||
          (paths_->MatchesMachine(machine_) &&
-          paths_->SelectFrom(machine_, query.schema).has_value());
+          !schemas_.Select(paths_, path_numbers_, query.schema)
+               .counters.empty());
 }
 
 std::vector<bool> SeriesEncoder::WantedColumns(const CollectedQuery& query) {
@@ -47,25 +50,12 @@ SeriesEncoder::Query& SeriesEncoder::QueryOf(
 }
 
 SeriesEncoder::Query SeriesEncoder::MakeQuery(const CollectedQuery& query) {
-  Query made{.schema = &schemas_.Get(query.schema)};
-  if (paths_ != nullptr) {
-    made.selected = paths_->SelectFrom(machine_, query.schema);
-    if (!made.selected.has_value()) return made;
-  }
-  const auto is_selected = [&](uint32_t counter_id) {
-    return !made.selected.has_value() ||
-           std::any_of(made.selected->selections.begin(),
-                       made.selected->selections.end(),
-                       [&](const Selection& selection) {
-                         return std::count(selection.counter_ids.begin(),
-                                           selection.counter_ids.end(),
-                                           counter_id) > 0;
-                       });
-  };
-  const std::vector<ExportedCounter>& counters = made.schema->counters;
-  for (size_t i = 0; i < counters.size(); ++i) {
-    if (!is_selected(counters[i].formula.counter_id)) continue;
-    const auto columns = FindSeriesColumns(query, counters[i].formula);
+  const ExportedSelection& selection =
+      schemas_.Select(paths_, path_numbers_, query.schema);
+  Query made{.schema = selection.schema, .selection = &selection};
+  for (const size_t i : selection.counters) {
+    const auto columns =
+        FindSeriesColumns(query, selection.schema->counters[i].formula);
     if (columns.has_value()) made.counters.push_back({i, *columns});
   }
   return made;
@@ -145,11 +135,12 @@ absl::Status SeriesEncoder::AddTicks(uint32_t begin, uint32_t end, Add add) {
     if (parts.empty()) continue;
     for (const Counter& counter : query_->counters) {
       const ExportedCounter& of = query_->schema->counters[counter.number];
+      if (!Selects(line, of)) continue;
       samples_.clear();
       for (const InstanceLine::Part& part : parts) {
         AddValues(part, counter, of);
       }
-      if (samples_.empty() || !Selects(line, of)) continue;
+      if (samples_.empty()) continue;
       RETURN_IF_ERROR(add(LabelsOf(&line, of), samples_));
     }
   }
@@ -160,9 +151,10 @@ absl::Status SeriesEncoder::AddTicks(uint32_t begin, uint32_t end, Add add) {
 
 bool SeriesEncoder::Selects(const InstanceLine& line,
                             const ExportedCounter& counter) const {
-  return !query_->selected.has_value() ||
-         query_->selected->Selects(counter.formula.counter_id,
-                                   line.instance->name, line.index);
+  const auto& selected = query_->selection->selected;
+  return !selected.has_value() ||
+         selected->Selects(counter.formula.counter_id, line.instance->name,
+                           line.index);
 }
 
 absl::Status SeriesEncoder::End(Add add) {

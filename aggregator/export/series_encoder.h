@@ -60,7 +60,7 @@ class SeriesEncoder {
   };
   struct Query {
     const ExportedSchema* schema = nullptr;
-    std::optional<SelectedCounterset> selected;  // unless all
+    const ExportedSelection* selection = nullptr;
     std::vector<Counter> counters;
   };
   // The last sample of each counter of an instance.
@@ -86,6 +86,7 @@ class SeriesEncoder {
   const std::string machine_;
   const Labels machine_labels_;
   const PathSet* const paths_;
+  const std::vector<size_t> path_numbers_;  // of the machine
   ExportedSchemas& schemas_;
   absl::flat_hash_map<std::shared_ptr<const CollectedQuery>,
                       std::unique_ptr<Query>>

@@ -146,8 +146,9 @@ std::optional<Selection> PathSet::SelectCounters(
       path.instance.has_value() != registration.HasInstances()) {
     return std::nullopt;
   }
-  std::set<std::string> names;
+  std::set<std::string> names;  // for IsOverruled
   for (const CounterRegistration& counter : registration.counters) {
+    if (path.counter.has_wildcards()) break;
     names.insert(counter.name);
   }
   Selection selection{.instance = path.instance,
@@ -206,14 +207,27 @@ std::vector<SelectedCounterset> PathSet::SelectFrom(
 std::optional<SelectedCounterset> PathSet::SelectFrom(
     const std::string& machine,
     const std::shared_ptr<const Schema>& schema) const {
+  return SelectFrom(NumbersFor(machine), schema);
+}
+
+std::vector<size_t> PathSet::NumbersFor(const std::string& machine) const {
+  std::vector<size_t> numbers;
+  for (size_t i = 0; i < paths_.size(); ++i) {
+    if (paths_[i].path.machine.Matches(machine)) numbers.push_back(i);
+  }
+  return numbers;
+}
+
+std::optional<SelectedCounterset> PathSet::SelectFrom(
+    const std::vector<size_t>& paths,
+    const std::shared_ptr<const Schema>& schema) const {
   CollectedCounterset counterset{.schema = schema};
   for (const CounterRegistration& counter : schema->registration.counters) {
     counterset.counters[counter.counter_id] = absl::ZeroDuration();
   }
   SelectedCounterset selected{.schema = schema};
-  for (const NamedPath& path : paths_) {
-    if (!path.path.machine.Matches(machine)) continue;
-    if (auto selection = SelectCounters(path.path, counterset)) {
+  for (const size_t number : paths) {
+    if (auto selection = SelectCounters(paths_[number].path, counterset)) {
       selected.selections.push_back(*std::move(selection));
     }
   }

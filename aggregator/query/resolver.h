@@ -76,6 +76,12 @@ class PathSet {
   std::optional<SelectedCounterset> SelectFrom(
       const std::string& machine,
       const std::shared_ptr<const Schema>& schema) const;
+  // The same in two steps, for many machines with the same countersets: the
+  // numbers of the machine's paths, and the selections of such paths.
+  std::vector<size_t> NumbersFor(const std::string& machine) const;
+  std::optional<SelectedCounterset> SelectFrom(
+      const std::vector<size_t>& paths,
+      const std::shared_ptr<const Schema>& schema) const;
 
   // Returns the selections on all machines. Returns NotFound with the nearest
   // names if a path selects nothing; MissedPath returns that path.

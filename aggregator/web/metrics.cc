@@ -17,6 +17,8 @@
 namespace fleetperf::aggregator::web {
 namespace {
 
+// Each costs a comparison with each series of its machines.
+constexpr size_t kMaxScrapedPaths = 32;
 constexpr absl::string_view kOpenMetricsType =
     "application/openmetrics-text; version=1.0.0; charset=utf-8";
 constexpr absl::string_view kPrometheusType =
@@ -60,14 +62,27 @@ absl::StatusOr<std::vector<std::string>> PathsOf(const HttpRequest& request) {
     bytes += value.size();
     paths.push_back(value);
   }
-  RETURN_IF_ERROR(CheckPathCount(paths.size()));
+  if (paths.size() > kMaxScrapedPaths) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the request has ", paths.size(), " paths; the limit is ",
+                     kMaxScrapedPaths, ": use wildcards, or several scrapes"));
+  }
   RETURN_IF_ERROR(CheckPathBytes(bytes));
   return paths;
 }
 
+void LogLeftOut(const std::string& machine, const absl::Status& error,
+                LogOncePerCause* log) {
+  log->Warn("left out of scrapes",
+            absl::StrCat("machine ", machine,
+                         " is left out of scrapes: ", error.message()),
+            machine);
+}
+
 // Sends the answer.
 absl::Status SendValues(const MetricsParts& parts, const HttpRequest& request,
-                        const Caller& caller, Reply* reply) {
+                        const Caller& caller, LogOncePerCause* log,
+                        Reply* reply) {
   ASSIGN_OR_RETURN(std::vector<std::string> paths, PathsOf(request));
   // The slot is kept until the answer is sent, because the text takes memory.
   ASSIGN_OR_RETURN(const auto slot,
@@ -75,11 +90,16 @@ absl::Status SendValues(const MetricsParts& parts, const HttpRequest& request,
   const ExpositionFormat format = FormatFor(request.Header("accept"));
   ASSIGN_OR_RETURN(
       Exposition text,
-      aggregator::Scrape({.paths = paths.empty() ? parts.paths : paths,
-                          .format = format,
-                          .now_of = parts.now_of,
-                          .is_cancelled = caller.is_cancelled},
-                         parts.store));
+      aggregator::Scrape(
+          {.paths = paths.empty() ? parts.paths : paths,
+           .format = format,
+           .now_of = parts.now_of,
+           .is_cancelled = caller.is_cancelled,
+           .on_left_out =
+               [&](const std::string& machine, const absl::Status& error) {
+                 LogLeftOut(machine, error, log);
+               }},
+          parts.store));
   reply->Send(ResponseWithoutBody(
       {.content_type = format == ExpositionFormat::kOpenMetrics
                            ? kOpenMetricsType
@@ -106,13 +126,15 @@ ExpositionFormat FormatFor(absl::string_view accept) {
 
 void Metrics::Answer(const HttpRequest& request, const Caller& caller,
                      absl::string_view subject, Reply* reply) {
-  const absl::Status status = SendValues(parts_, request, caller, reply);
+  const absl::Status status = SendValues(parts_, request, caller, &log_, reply);
   if (status.ok()) return;
   reply->Fail(status, request.keeps_alive);
   if (absl::IsCancelled(status)) return;
   // Prometheus does not show the text of the answer.
-  log_.Warn("scrape", absl::StrCat("a scrape by ", subject,
-                                   " failed: ", status.message()));
+  log_.Warn(
+      absl::StrCat("scrape by ", subject, ": ",
+                   absl::StatusCodeToString(status.code())),
+      absl::StrCat("a scrape by ", subject, " failed: ", status.message()));
 }
 
 }  // namespace fleetperf::aggregator::web

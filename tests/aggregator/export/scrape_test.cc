@@ -18,14 +18,18 @@
 namespace fleetperf::aggregator {
 namespace {
 
+using ::testing::AllOf;
 using testing::At;
 using testing::ClocksAt;
 using testing::DiskAgent;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::kPageFaults;
 using testing::kQueueLength;
 using testing::kTransfers;
 using ::testing::Not;
+using ::testing::StartsWith;
 using testing::TestAgent;
 using testing::TestStore;
 
@@ -278,6 +282,28 @@ TEST_F(ScrapeTest, IsBounded) {
   EXPECT_THAT(error, HasSubstr("OUT_OF_RANGE"));
   EXPECT_THAT(error, HasSubstr("path="));
   EXPECT_THAT(error, HasSubstr("export.url"));
+}
+
+TEST_F(ScrapeTest, OneMachineDoesNotHideOthers) {
+  agent_.Ticks(1, 1, {{agent_.Disk("C:"), 5}});
+  ASSERT_OK(agent_.Send());
+  DiskAgent other(&store_, "web-2");
+  other.Ticks(1, 1, {{other.Disk(std::string(1000, 'D')), 6}});
+  ASSERT_OK(other.Send());
+  std::vector<std::string> left_out;
+  request_.on_left_out = [&](const std::string& machine,
+                             const absl::Status& error) {
+    left_out.push_back(absl::StrCat(machine, ": ", error.message()));
+  };
+  EXPECT_THAT(Text(1), HasSubstr("web-2"));
+  EXPECT_THAT(left_out, IsEmpty());
+  request_.max_machine_bytes = 1000;
+  EXPECT_EQ(Text(1),
+            absl::StrCat(kQueueType, Line("queue_length", "web-1", "C:", 5, 1),
+                         "# EOF\n"));
+  EXPECT_THAT(left_out,
+              ElementsAre(AllOf(StartsWith("web-2: "), HasSubstr("path="))));
+  EXPECT_THAT(Text(1, {"\\\\web-2\\Disk(*)\\*"}), HasSubstr("OUT_OF_RANGE"));
 }
 
 TEST_F(ScrapeTest, EndsWhenTheCallerIsGone) {

@@ -2,9 +2,11 @@
 
 #include "aggregator/web/metrics.h"
 
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/logging.h"
 #include "tests/support/disk_agent.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_store.h"
@@ -52,17 +54,14 @@ class MetricsTest : public ::testing::Test {
     EXPECT_OK(agent_.Send());
   }
 
-  std::string Answer(const std::string& query, const std::string& accept = "") {
-    Metrics metrics({.store = &*store_,
-                     .now_of = [](const std::string&) { return At(1); },
-                     .slots = &slots_,
-                     .paths = {"\\Disk(*)\\Queue Length"}});
+  std::string Answer(const std::string& query, const std::string& accept = "",
+                     const std::string& subject = "alice") {
     HttpRequest request;
     request.query = query;
     request.headers = {{"accept", accept}};
     Reply reply([] {});
-    metrics.Answer(request, {.key = "alice", .is_cancelled = nullptr}, "alice",
-                   &reply);
+    metrics_.Answer(request, {.key = "alice", .is_cancelled = nullptr}, subject,
+                    &reply);
     EXPECT_EQ(reply.finished(), std::nullopt);  // not taken
     std::string answer;
     while (const Reply::Bytes bytes = reply.Take()) answer += *bytes;
@@ -73,6 +72,10 @@ class MetricsTest : public ::testing::Test {
   TestStore store_;
   DiskAgent agent_{&store_};
   WorkSlots slots_{{}};
+  Metrics metrics_{{.store = &*store_,
+                    .now_of = [](const std::string&) { return At(1); },
+                    .slots = &slots_,
+                    .paths = {"\\Disk(*)\\Queue Length"}}};
 };
 
 TEST_F(MetricsTest, SendsOneOfTwoFormats) {
@@ -110,8 +113,19 @@ TEST_F(MetricsTest, RefusesWhatItDoesNotUnderstand) {
   EXPECT_THAT(Answer("path=%"), StartsWith("HTTP/1.1 400"));
   EXPECT_THAT(Answer("path=Disk"), StartsWith("HTTP/1.1 400"));
   std::string many;
-  for (int i = 0; i < 1001; ++i) many += "path=a&";
-  EXPECT_THAT(Answer(many), HasSubstr("1001 paths"));
+  for (int i = 0; i < 32; ++i) many += "path=%5CDisk(*)%5C*&";
+  EXPECT_THAT(Answer(many), StartsWith("HTTP/1.1 200"));
+  many += "path=%5CDisk(*)%5C*";
+  EXPECT_THAT(Answer(many), HasSubstr("33 paths"));
+}
+
+TEST_F(MetricsTest, LogsTheFirstFailureOfEachCaller) {
+  const uint64_t before = CountLogLines().suppressed;
+  Answer("paths=x", "", "alice");
+  Answer("paths=x", "", "bob");
+  EXPECT_EQ(CountLogLines().suppressed, before);
+  Answer("paths=x", "", "alice");
+  EXPECT_EQ(CountLogLines().suppressed, before + 1);
 }
 
 }  // namespace
