@@ -219,14 +219,15 @@ void Hub::Attach(const std::string& name, Machine* machine, Entry* entry) {
     claim = std::make_shared<HistoryClaim>();
   }
   absl::Duration interval = subscription.request().form.interval;
-  if (machine->is_live) {
-    entry->machines.set_live(entry->machines.live() + 1);
-  } else if (NeedsLive(subscription)) {
-    interval = kWidenedInterval;
-    entry->machines.set_widened(entry->machines.widened() + 1);
-    *entry->machines.mutable_widened_interval() = fleetperf::ToProto(interval);
-  }
   if (NeedsLive(subscription)) {
+    if (machine->is_live) {
+      entry->machines.set_live(entry->machines.live() + 1);
+    } else {
+      interval = kWidenedInterval;
+      entry->machines.set_widened(entry->machines.widened() + 1);
+      *entry->machines.mutable_widened_interval() =
+          fleetperf::ToProto(interval);
+    }
     subscription.outbox()->SetLiveMachines(entry->machines);
   }
   machine->machine->Attach({.subscription = entry->subscription,
