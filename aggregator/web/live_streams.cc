@@ -261,7 +261,8 @@ void LiveStreams::Core::Run() {
     }
     if (Now() >= look_) {
       look_ = Now() + kLookInterval;
-      turn = All();
+      // Beside those that are ready: some are no longer among all.
+      for (StreamPtr& stream : All()) turn.push_back(std::move(stream));
     }
     for (const StreamPtr& stream : turn) {
       stream->turn = Now();
