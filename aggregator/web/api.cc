@@ -13,6 +13,7 @@
 #include "aggregator/web/json.h"
 #include "aggregator/web/message_json.h"
 #include "aggregator/web/points_json.h"
+#include "aggregator/web/request_key.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 
@@ -45,20 +46,6 @@ void Fail(const Call& call, const absl::Status& status) {
   call.reply->Fail(status, call.request.keeps_alive);
 }
 
-// Returns the JSON of an answer with one message.
-template <typename Object, typename Request, typename Response>
-absl::StatusOr<std::string> JsonOf(
-    const Object& object,
-    absl::Status (Object::*method)(const Request&, const Caller&, Response*)
-        const,
-    const Call& call) {
-  Request request;
-  Response response;
-  RETURN_IF_ERROR(ParseJson(call.request.body, &request));
-  RETURN_IF_ERROR((object.*method)(request, call.caller, &response));
-  return ToJson(response);
-}
-
 void SendJson(const Call& call, Reply::Bytes json) {
   const bool keeps_alive = call.request.keeps_alive;
   call.reply->Send(ResponseWithoutBody(
@@ -67,25 +54,37 @@ void SendJson(const Call& call, Reply::Bytes json) {
   call.reply->Finish(keeps_alive);
 }
 
-template <typename Object, typename Method>
-void AnswerOnce(const Object& object, Method method, const Call& call) {
-  auto json = JsonOf(object, method, call);
-  if (!json.ok()) return Fail(call, json.status());
-  SendJson(call, std::make_shared<const std::string>(*std::move(json)));
+// Answers with one message.
+template <typename Object, typename Request, typename Response>
+void AnswerOnce(const Object& object,
+                absl::Status (Object::*method)(const Request&, const Caller&,
+                                               Response*) const,
+                const Call& call) {
+  Request request;
+  Response response;
+  absl::Status status = ParseJson(call.request.body, &request);
+  if (status.ok()) status = (object.*method)(request, call.caller, &response);
+  if (!status.ok()) return Fail(call, status);
+  SendJson(call, std::make_shared<const std::string>(ToJson(response)));
 }
 
 // All users get the same list, and every page of the fleet asks for it again
 // and again.
 void AnswerMachines(const FleetLists& lists, SharedAnswers& shared,
                     const Call& call) {
+  v1::ListMachinesRequest request;
+  absl::Status status = ParseJson(call.request.body, &request);
+  if (!status.ok()) return Fail(call, status);
+  const std::string key = KeyOf(request);
   const absl::Duration begin = Clock::Real().Monotonic();
-  Reply::Bytes known = shared.Find(call.request.body, begin);
+  Reply::Bytes known = shared.Find(key, begin);
   if (known != nullptr) return SendJson(call, std::move(known));
-  auto json = JsonOf(lists, &FleetLists::ListMachines, call);
-  if (!json.ok()) return Fail(call, json.status());
-  const auto bytes = std::make_shared<const std::string>(*std::move(json));
+  v1::ListMachinesResponse response;
+  status = lists.ListMachines(request, call.caller, &response);
+  if (!status.ok()) return Fail(call, status);
+  const auto bytes = std::make_shared<const std::string>(ToJson(response));
   const absl::Duration end = Clock::Real().Monotonic();
-  shared.Add(call.request.body, bytes, end - begin, end);
+  shared.Add(key, bytes, end - begin, end);
   SendJson(call, bytes);
 }
 

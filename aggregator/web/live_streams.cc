@@ -1,8 +1,5 @@
 #include "aggregator/web/live_streams.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-
 #include <algorithm>
 #include <atomic>
 #include <functional>
@@ -18,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "aggregator/web/http_response.h"
 #include "aggregator/web/live_stream.h"
+#include "aggregator/web/request_key.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "base/wakeup.h"
@@ -37,18 +35,6 @@ constexpr absl::Duration kLookInterval = absl::Seconds(2);
 constexpr int kMaxMessagesAtOnce = 16;
 
 absl::Duration Now() { return Clock::Real().Monotonic(); }
-
-// Returns the same text for requests that ask for the same.
-std::string KeyOf(const v1::SubscribeRequest& request) {
-  std::string key;
-  {
-    google::protobuf::io::StringOutputStream stream(&key);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    request.SerializeToCodedStream(&coded);
-  }
-  return key;
-}
 
 absl::Duration PeriodOf(const v1::SubscribeRequest& request) {
   return std::clamp(FromProto(request.interval()) / 10, kShortestPeriod,

@@ -23,7 +23,8 @@ class SharedAnswers {
  public:
   static constexpr int kLifeTimesCost = 200;
   static constexpr absl::Duration kLongestLife = absl::Seconds(5);
-  // The limit of requests and answers together; others are not kept.
+  // The limit of requests and answers together. Beyond it, those that end first
+  // are not kept.
   static constexpr size_t kMaxBytes = 32 << 20;
 
   // Returns the answer to an equal request; nullptr if there is none. `now` is
@@ -41,11 +42,19 @@ class SharedAnswers {
     absl::MutexLock lock(&mutex_);
     absl::erase_if(answers_, [&](const auto& entry) {
       if (entry.second.end > now && entry.first != request) return false;
-      bytes_ -= entry.first.size() + entry.second.bytes->size();
+      bytes_ -= SizeOf(entry);
       return true;
     });
     const size_t size = request.size() + bytes->size();
-    if (size > kMaxBytes - bytes_) return;
+    if (size > kMaxBytes) return;
+    while (size > kMaxBytes - bytes_) {
+      const auto first = std::min_element(answers_.begin(), answers_.end(),
+                                          [](const auto& a, const auto& b) {
+                                            return a.second.end < b.second.end;
+                                          });
+      bytes_ -= SizeOf(*first);
+      answers_.erase(first);
+    }
     bytes_ += size;
     answers_[request] = {
         .bytes = std::move(bytes),
@@ -57,9 +66,14 @@ class SharedAnswers {
     Reply::Bytes bytes;
     absl::Duration end;
   };
+  using Answers = absl::flat_hash_map<std::string, Answer>;
+
+  static size_t SizeOf(const Answers::value_type& entry) {
+    return entry.first.size() + entry.second.bytes->size();
+  }
 
   mutable absl::Mutex mutex_;
-  absl::flat_hash_map<std::string, Answer> answers_ ABSL_GUARDED_BY(mutex_);
+  Answers answers_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -34,13 +34,15 @@ TEST(SharedAnswers, AreBounded) {
   const Reply::Bytes half = Bytes(SharedAnswers::kMaxBytes / 2);
   const absl::Duration now = absl::Hours(1);
   answers.Add("1", half, absl::Seconds(1), now);
-  answers.Add("2", half, absl::Seconds(1), now);
-  EXPECT_EQ(answers.Find("1", now), half);
-  EXPECT_EQ(answers.Find("2", now), nullptr);
-  // Once the first has ended, there is room again.
-  const absl::Duration later = now + SharedAnswers::kLongestLife;
-  answers.Add("2", half, absl::Seconds(1), later);
-  EXPECT_EQ(answers.Find("2", later), half);
+  answers.Add("2", Bytes(1), absl::Seconds(1), now + absl::Seconds(1));
+  // Takes the place of the one that ends first.
+  answers.Add("3", half, absl::Seconds(1), now + absl::Seconds(2));
+  EXPECT_EQ(answers.Find("1", now), nullptr);
+  EXPECT_NE(answers.Find("2", now), nullptr);
+  EXPECT_EQ(answers.Find("3", now), half);
+  answers.Add("4", Bytes(SharedAnswers::kMaxBytes), absl::Seconds(1), now);
+  EXPECT_EQ(answers.Find("4", now), nullptr);
+  EXPECT_EQ(answers.Find("3", now), half);
 }
 
 }  // namespace
