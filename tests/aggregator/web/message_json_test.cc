@@ -37,6 +37,12 @@ TEST(MessageJson, LeavesOutDefaults) {
   EXPECT_EQ(ToJson(series), R"({"instance":"","instanceId":3})");
 }
 
+TEST(MessageJson, ReplacesBytesThatAreNotUtf8) {
+  v1::Series series;
+  series.set_instance("a\xff!");
+  EXPECT_EQ(ToJson(series), "{\"instance\":\"a\xef\xbf\xbd!\"}");
+}
+
 TEST(MessageJson, WritesMachinesAsProtobufDoes) {
   v1::ListMachinesResponse response;
   response.set_next_page_token("host-\"9\"\\\n\x01 \xc3\xa4");
@@ -63,6 +69,11 @@ TEST(MessageJson, WritesMachinesAsProtobufDoes) {
   response.mutable_machines(0)->mutable_skew()->set_seconds(0);
   response.mutable_machines(0)->mutable_skew()->set_nanos(-5'000'000);
   ExpectSame(response);
+  v1::QueryRangeRequest request;
+  ExpectSame(request);
+  request.add_paths("\\A\\B");
+  request.add_paths("\xc3\xa4\"");
+  ExpectSame(request);
 }
 
 TEST(MessageJson, WritesPartsOfAnswersAsProtobufDoes) {
