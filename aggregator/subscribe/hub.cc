@@ -209,11 +209,16 @@ void Hub::Attach(const std::string& name, Machine* machine, Entry* entry) {
   Subscription& subscription = *entry->subscription;
   if (machine->watchers.contains(&subscription)) return;
   AddWatcher(&subscription, machine);
-  const bool has_samples =
-      context_.store->directory().NewestSample(name).has_value();
+  // A machine that had samples before was selected when the subscription began,
+  // unless its labels have changed.
+  const bool has_begun = entry->joining.use_count() == 0;
+  const bool is_new =
+      has_begun &&
+      (!subscription.request().paths.uses_labels() ||
+       !context_.store->directory().NewestSample(name).has_value());
   const std::shared_ptr<HistoryReader>& history =
-      has_samples || entry->history != nullptr ? entry->history
-                                               : entry->of_new_machines;
+      is_new && entry->history == nullptr ? entry->of_new_machines
+                                          : entry->history;
   std::shared_ptr<HistoryClaim>& claim = entry->watched[name];
   if (history != nullptr && !entry->had_history.contains(name)) {
     claim = std::make_shared<HistoryClaim>();

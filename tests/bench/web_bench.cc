@@ -129,6 +129,54 @@ class WebBench {
     return absl::OkStatus();
   }
 
+  absl::Status Measure() {
+    for (int i = 0; i < parameters_.rounds; ++i) {
+      RETURN_IF_ERROR(MeasureRound());
+    }
+    return MeasureFloor();
+  }
+
+  void Print() const {
+    absl::PrintF(
+        "\n%d machines with %d counters, a tick a second, ten in a message\n",
+        parameters_.agents, WebFleet::kCounters);
+    PrintLoad("the overview, first viewer", first_loads_);
+    PrintLoad("the overview, others watch", later_loads_);
+    const Cost none = Mean(none_);
+    const Cost one = Mean(one_);
+    const Cost many = Mean(many_);
+    absl::PrintF("\n%-40s%12s%12s%12s%12s\n", "% of a processor", "median",
+                 "all rounds", "", "more");
+    PrintCost("no viewer", none_, none.cpu);
+    PrintCost("one viewer", one_, none.cpu);
+    PrintCost(absl::StrCat(parameters_.viewers, " viewers"), many_, none.cpu);
+    const double others = static_cast<double>(parameters_.viewers - 1);
+    const double further = (many.cpu - one.cpu) / others;
+    const double floor = floor_ / static_cast<double>(parameters_.viewers);
+    absl::PrintF("%-40s%12.3f\n", "each further viewer", 100 * further);
+    absl::PrintF("%-40s%12.3f\n", "TLS alone, the same bytes, each",
+                 100 * floor);
+    absl::PrintF("%-40s%12.2f\n", "ratio", further / floor);
+    absl::PrintF(
+        "a viewer gets %.1f lines and %.1f kB of values, and %.1f kB of "
+        "lists, a second\n",
+        many.lines, many.line_bytes / 1e3, many.list_bytes / 1e3);
+    absl::PrintF("subscriptions while there were %d viewers: %d\n",
+                 parameters_.viewers, subscriptions_);
+    absl::PrintF("agents reconnected %d times\n", agents_->reconnects());
+    absl::PrintF(
+        "verified: all values are right, without gaps, and the same for all\n");
+    std::fflush(stdout);
+  }
+
+  // Ends the streams of agents, which takes a while.
+  absl::Status Disconnect() {
+    Progress("disconnecting the agents");
+    sending_.reset();
+    return agents_->AwaitAcknowledged();
+  }
+
+ private:
   absl::Status MeasureRound() {
     Progress("no viewer");
     absl::SleepFor(kSettle);
@@ -163,39 +211,6 @@ class WebBench {
     return absl::OkStatus();
   }
 
-  void Print() const {
-    absl::PrintF(
-        "\n%d machines with %d counters, a tick a second, ten in a message\n",
-        parameters_.agents, WebFleet::kCounters);
-    PrintLoad("the overview, first viewer", first_loads_);
-    PrintLoad("the overview, others watch", later_loads_);
-    const Cost none = Mean(none_);
-    const Cost one = Mean(one_);
-    const Cost many = Mean(many_);
-    absl::PrintF("\n%-40s%12s%12s%12s%12s\n", "% of a processor", "median",
-                 "all rounds", "", "more");
-    PrintCost("no viewer", none_, none.cpu);
-    PrintCost("one viewer", one_, none.cpu);
-    PrintCost(absl::StrCat(parameters_.viewers, " viewers"), many_, none.cpu);
-    const double others = static_cast<double>(parameters_.viewers - 1);
-    const double further = (many.cpu - one.cpu) / others;
-    const double floor = floor_ / static_cast<double>(parameters_.viewers);
-    absl::PrintF("%-40s%12.3f\n", "each further viewer", 100 * further);
-    absl::PrintF("%-40s%12.3f\n", "TLS alone, the same bytes, each",
-                 100 * floor);
-    absl::PrintF("%-40s%12.2f\n", "ratio", further / floor);
-    absl::PrintF(
-        "a viewer gets %.1f lines and %.1f kB of values, and %.1f kB of "
-        "lists, a second\n",
-        many.lines, many.line_bytes / 1e3, many.list_bytes / 1e3);
-    absl::PrintF("subscriptions while there were %d viewers: %d\n",
-                 parameters_.viewers, subscriptions_);
-    absl::PrintF(
-        "verified: all values are right, without gaps, and the same for all\n");
-    std::fflush(stdout);
-  }
-
- private:
   // Loads the overview. Sets `viewer` to the viewer that then watches.
   absl::StatusOr<Load> LoadOverview(std::unique_ptr<LiveViewer>* viewer) {
     Load load;
@@ -239,6 +254,7 @@ class WebBench {
     ASSIGN_OR_RETURN(const Load load, LoadOverview(&later));
     later_loads_.push_back(load);
     RETURN_IF_ERROR(later->Stop());
+    for (const auto& other : others) other->StopSoon();
     for (const auto& other : others) RETURN_IF_ERROR(other->Stop());
     absl::SleepFor(kSettle);  // until this one has the lines of the others
     RETURN_IF_ERROR(checked.Stop());
@@ -362,12 +378,14 @@ absl::Status Run(const Parameters& parameters) {
                        server->File("page"), "\n")));
   WebBench bench(parameters, *server);
   RETURN_IF_ERROR(bench.Connect());
-  for (int i = 0; i < parameters.rounds; ++i) {
-    RETURN_IF_ERROR(bench.MeasureRound());
+  const absl::Status measured = bench.Measure();
+  if (measured.ok()) {
+    bench.Print();
+  } else {
+    Progress(measured.message());
   }
-  RETURN_IF_ERROR(bench.MeasureFloor());
-  bench.Print();
-  return absl::OkStatus();
+  RETURN_IF_ERROR(bench.Disconnect());
+  return measured;
 }
 
 }  // namespace

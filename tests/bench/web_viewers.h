@@ -62,11 +62,15 @@ class LiveViewer {
   uint64_t bytes() const { return bytes_; }
   uint64_t lines() const { return lines_; }
 
+  // Makes the thread end after the next line.
+  void StopSoon() { is_stopping_ = true; }
   // Ends the stream. Returns the first error.
   absl::Status Stop();
-  // After Stop. Returns DataLoss unless the values of each machine are without
-  // a gap, and those of `other` are a part of them, byte by byte. This viewer
-  // has begun before `other` and ended after it, and checks values.
+  // After Stop. Return DataLoss unless there are current values of all
+  // machines, and the lines of `other` are a part of this viewer's, byte by
+  // byte. This viewer has begun before `other` and ended after it, and checks
+  // values, which have no gaps then. It waits a minute for machines that are
+  // behind.
   absl::Status CheckWhole() const;
   absl::Status CheckContains(const LiveViewer& other) const;
 
@@ -77,6 +81,10 @@ class LiveViewer {
   };
 
   void Run();
+  // Returns whether the thread has more to read.
+  bool GoesOn();
+  // The machines without a current value.
+  size_t CountLate() const;
   void Use(const std::string& line);
   absl::Status Check(const std::string& line);
   absl::Status CheckValue(Machine* machine, double millis, double value);
@@ -94,7 +102,8 @@ class LiveViewer {
   // Used only by the thread while it runs.
   std::vector<size_t> hashes_;                       // of lines with values
   absl::flat_hash_map<uint32_t, Machine> machines_;  // by id of the series
-  size_t seen_ = 0;  // machines that have a value
+  size_t seen_ = 0;                          // machines that have a value
+  absl::Time end_ = absl::InfiniteFuture();  // of the wait for machines
   std::thread thread_;
 };
 
