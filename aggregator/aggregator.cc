@@ -111,9 +111,8 @@ class RunningAggregator : public Aggregator {
     streams_.push_back(MakeSubscriptionService(subscriptions_.get()));
     services_.push_back(MakeQueryService(queries()));
     services_.push_back(MakeFleetService(lists()));
-    services_.push_back(
-        MakePeerService(store_.get(), samples(), own_machines_.get(), now_of,
-                        &peers_));
+    services_.push_back(MakePeerService(store_.get(), samples(),
+                                        own_machines_.get(), now_of, &peers_));
     services_.push_back(MakePlanService(store_.get(), fleet_.get(),
                                         ingest_.get(), planner_.get()));
     AdministrationParts administration = {.name = config.name,

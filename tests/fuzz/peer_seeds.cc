@@ -72,7 +72,8 @@ std::string LiveValues() {
   first.add_rankings()->set_interval_nanos(1'000'000'000);
   v1::Points* const points = first.add_points();
   points->set_series(1);
-  for (const int64_t time : {1'800'000'000'000'000'000, 1'000'000'000}) {
+  for (const int64_t time :
+       {int64_t{1'800'000'000'000'000'000}, int64_t{1'000'000'000}}) {
     points->add_time_unix_nanos(time);
     points->add_values(5);
   }
