@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/time/clock.h"
 #include "base/certificates.h"
 #include "tests/support/status_matchers.h"
 
@@ -10,6 +11,7 @@ namespace fleetperf {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::StatusIs;
 
 // openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -subj /CN=old
 //   -addext extendedKeyUsage=serverAuth -days 36500

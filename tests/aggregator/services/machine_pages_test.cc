@@ -13,6 +13,7 @@ namespace fleetperf::aggregator {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::StatusIs;
 
 v1::ListMachinesResponse PageOf(const std::vector<std::string>& names,
                                 const std::string& next) {
