@@ -76,6 +76,9 @@ plans:
       - counterset: System
 export:
   url: http://127.0.0.1:8428/api/v1/write
+  raw: true
+history:
+  url: http://127.0.0.1:8428/api/v1/query
 )";
 
 constexpr char kCommandLineNotes[] =
