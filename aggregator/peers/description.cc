@@ -24,6 +24,12 @@ constexpr size_t kMaxPartBytes = 1 << 20;
 constexpr size_t kMaxSchemaBytes = 8 << 20;
 static_assert(kMaxSchemaBytes < kMaxMessageBytes);
 constexpr int64_t kMaxIntervalNanos = int64_t{366} * 24 * 3600 * 1'000'000'000;
+// The limit of a description in memory, some hundred bytes for each machine.
+constexpr size_t kMaxDescriptionBytes = 256 << 20;
+// Besides the contents of an entry of a list or map.
+constexpr size_t kBytesOfListEntry = 100;
+// Of a counter in a set.
+constexpr size_t kBytesOfCounter = 40;
 // As many as a directory has of a machine.
 constexpr int kMaxTicks = 1024;
 
@@ -231,6 +237,7 @@ absl::Status DescriptionReader::Add(const v1::DescribeResponse& response) {
   }
   for (const std::string& name : response.counterset_names()) {
     RETURN_IF_ERROR(CheckName("a counterset", name));
+    RETURN_IF_ERROR(Keep(name.size()));
     description_.counterset_names.push_back(name);
   }
   for (const auto& schema : response.schemas()) {
@@ -243,8 +250,17 @@ absl::Status DescriptionReader::Add(const v1::DescribeResponse& response) {
   return absl::OkStatus();
 }
 
+absl::Status DescriptionReader::Keep(size_t bytes) {
+  kept_bytes_ += kBytesOfListEntry + bytes;
+  if (kept_bytes_ <= kMaxDescriptionBytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("it has more than ", kMaxDescriptionBytes >> 20,
+                   " MiB to tell of its machines; select fewer"));
+}
+
 absl::Status DescriptionReader::AddSchema(
     const v1::CountersetRegistration& proto) {
+  RETURN_IF_ERROR(Keep(proto.ByteSizeLong()));
   ASSIGN_OR_RETURN(perflib::CountersetRegistration registration,
                    fleetperf::FromProto(proto));
   std::string hash = Sha256(registration.CanonicalBytes());
@@ -266,6 +282,8 @@ absl::Status DescriptionReader::AddQuery(
       proto.interval_nanos() > kMaxIntervalNanos) {
     return MalformedDescription("interval of a query");
   }
+  RETURN_IF_ERROR(
+      Keep(static_cast<size_t>(proto.counters_size()) * kBytesOfCounter));
   const std::shared_ptr<const Schema>& schema = numbered_[proto.schema()];
   auto counters = std::make_shared<std::set<uint32_t>>(proto.counters().begin(),
                                                        proto.counters().end());
@@ -287,6 +305,11 @@ absl::Status DescriptionReader::AddMachine(
   if (proto.ticks_size() > kMaxTicks) {
     return MalformedDescription("number of a machine's queries");
   }
+  RETURN_IF_ERROR(
+      Keep(sizeof(MachineDescription) + proto.ByteSizeLong() +
+           static_cast<size_t>(proto.ticks_size()) *
+               (sizeof(QueryTicks) + kBytesOfListEntry) +
+           static_cast<size_t>(proto.labels_size()) * kBytesOfListEntry));
   MachineDescription machine{
       .name = proto.name(),
       .entry = {.is_registered = proto.registered(),

@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_AGGREGATOR_PEERS_DESCRIPTION_H_
 #define FLEETPERF_AGGREGATOR_PEERS_DESCRIPTION_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -58,7 +59,8 @@ class DescriptionReader {
   // outlive the reader.
   explicit DescriptionReader(Schemas* schemas) : schemas_(*schemas) {}
 
-  // Adds a message. Returns DataLoss if it is malformed.
+  // Adds a message. Returns DataLoss if it is malformed, and ResourceExhausted
+  // if the description is too large to be kept.
   absl::Status Add(const v1::DescribeResponse& response);
 
   Description Take() { return std::move(description_); }
@@ -73,10 +75,13 @@ class DescriptionReader {
   absl::Status AddSchema(const v1::CountersetRegistration& proto);
   absl::Status AddQuery(const v1::DescribeResponse::Query& proto);
   absl::Status AddMachine(const v1::DescribeResponse::Machine& proto);
+  // Counts the bytes of what is kept.
+  absl::Status Keep(size_t bytes);
 
   Schemas& schemas_;
   std::vector<std::shared_ptr<const Schema>> numbered_;
   std::vector<Query> queries_;
+  size_t kept_bytes_ = 0;
   Description description_;
 };
 

@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "aggregator/peers/frame_join.h"
 #include "aggregator/peers/peer_calls.h"
 #include "aggregator/peers/places.h"
@@ -25,8 +25,6 @@ constexpr absl::Duration kMaxSetBack = absl::Hours(1);
 // The limit of joins at a time, each of which has many samples in memory. A
 // join waits for reads, which end, and never for another join.
 constexpr int kMaxJoins = 8;
-// The limit of a peer's description, some hundred bytes for each machine.
-constexpr size_t kMaxDescriptionBytes = 256 << 20;
 
 // Limits a request to the machines and countersets of paths.
 void LimitTo(const PathSet& paths, v1::DescribeRequest* request) {
@@ -36,22 +34,6 @@ void LimitTo(const PathSet& paths, v1::DescribeRequest* request) {
   for (std::string& text : paths.CountersetTexts()) {
     request->add_countersets(std::move(text));
   }
-}
-
-// What a peer answered.
-struct Answer {
-  std::vector<v1::DescribeResponse> responses;
-  absl::Status status;
-};
-
-absl::StatusOr<Description> DescriptionOf(const Answer& answer,
-                                          Schemas* schemas) {
-  RETURN_IF_ERROR(answer.status);
-  DescriptionReader reader(schemas);
-  for (const v1::DescribeResponse& response : answer.responses) {
-    RETURN_IF_ERROR(reader.Add(response));
-  }
-  return reader.Take();
 }
 
 }  // namespace
@@ -105,41 +87,41 @@ absl::Status FleetView::Describe(const v1::DescribeRequest& request) {
   ASSIGN_OR_RETURN(Description own,
                    DescribeStore(options_.own, options_.now_of, request,
                                  options_.is_cancelled));
-  std::vector<Answer> answers(options_.peers.size());
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < answers.size(); ++i) {
-    threads.emplace_back([&, i] {
-      size_t bytes = 0;
-      const auto keep = [&](const v1::DescribeResponse& response) {
-        bytes += response.ByteSizeLong();
-        if (bytes > kMaxDescriptionBytes) {
-          return absl::ResourceExhaustedError(
-              absl::StrCat("it has more than ", kMaxDescriptionBytes >> 20,
-                           " MiB to tell of its machines; select fewer"));
-        }
-        answers[i].responses.push_back(response);
-        return absl::OkStatus();
-      };
-      answers[i].status =
-          DescribePeer(options_.parent, options_.peers[i].get(), request, keep);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  RETURN_IF_ERROR(CheckNotCancelled(options_.is_cancelled));
   // Schemas are compared by their addresses, also those of the own store.
-  Schemas schemas;
+  absl::Mutex mutex;
+  Schemas schemas;  // guarded by mutex
   for (const MachineDescription& machine : own.machines) {
     for (const auto& ticks : machine.entry.ticks) {
       schemas[ticks->schema()->hash] = ticks->schema();
     }
   }
+  const size_t peers = options_.peers.size();
+  std::vector<absl::StatusOr<Description>> answers(peers);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < peers; ++i) {
+    threads.emplace_back([&, i] {
+      DescriptionReader reader(&schemas);
+      const auto read = [&](const v1::DescribeResponse& response) {
+        absl::MutexLock lock(&mutex);
+        return reader.Add(response);
+      };
+      const absl::Status described =
+          DescribePeer(options_.parent, options_.peers[i].get(), request, read);
+      if (described.ok()) {
+        answers[i] = reader.Take();
+      } else {
+        answers[i] = described;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  RETURN_IF_ERROR(CheckNotCancelled(options_.is_cancelled));
   std::set<std::string> stores = {own.store_id};
   Found found;
   AddTo(nullptr, std::move(own), &found);
   for (size_t i = 0; i < answers.size(); ++i) {
     PeerChannel* const peer = options_.peers[i].get();
-    absl::StatusOr<Description> description =
-        DescriptionOf(answers[i], &schemas);
+    absl::StatusOr<Description>& description = answers[i];
     if (!description.ok()) {
       unreachable_.push_back(
           {peer->address(), std::string(description.status().message())});

@@ -40,8 +40,9 @@ Context MakeContext(const grpc::ServerContextBase* parent, PeerChannel* peer,
   return context;
 }
 
-// Returns an error with the name of the peer.
+// Adds the name of the peer to an error.
 absl::Status Named(const PeerChannel& peer, const absl::Status& error) {
+  if (error.ok()) return error;
   return absl::Status(error.code(),
                       absl::StrCat("the aggregator at ", peer.address(), ": ",
                                    error.message()));
@@ -153,14 +154,16 @@ absl::Status ReadFromPeer(
   bool has_answered = false;
   const auto use = [&]() -> absl::Status {
     if (request.on_chunk) RETURN_IF_ERROR(request.on_chunk());
-    const auto samples = decoder.Decode(response);
-    if (!samples.ok()) return Named(*peer, samples.status());
-    if (epochs != nullptr && epochs->size() < decoder.epochs().size()) {
-      *epochs = decoder.epochs();
-    }
-    for (const Frame& frame : samples->frames) RETURN_IF_ERROR(on_frame(frame));
-    for (const Loss& loss : samples->losses) on_loss(loss);
-    return absl::OkStatus();
+    absl::Status passed_on;
+    const auto pass_on = [&](const Frame& frame) {
+      if (epochs != nullptr && epochs->size() < decoder.epochs().size()) {
+        *epochs = decoder.epochs();
+      }
+      passed_on = on_frame(frame);
+      return passed_on;
+    };
+    const absl::Status decoded = decoder.Decode(response, pass_on, on_loss);
+    return passed_on.ok() ? Named(*peer, decoded) : passed_on;
   };
   absl::Status used;
   while (used.ok() && reader->Read(&response)) {

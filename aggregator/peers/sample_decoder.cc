@@ -16,8 +16,12 @@ namespace {
 using Response = v1::ReadSamplesResponse;
 
 constexpr absl::Duration kMaxInterval = absl::Hours(24 * 366);
-// The limit of queries, instances and epochs in memory: of a million instances.
+// The limit of queries, instances, epochs and losses in memory: of a million
+// instances.
 constexpr size_t kMaxKeptBytes = 128 << 20;
+// The limit of a query's columns: of all counters of the largest counterset, if
+// they are thinned.
+constexpr size_t kMaxColumns = kMaxCounters * kColumnRoles;
 
 absl::Status MalformedSamples(absl::string_view what) {
   return absl::DataLossError(
@@ -110,8 +114,10 @@ v1::ReadSamplesRequest RequestToPeer(
   return proto;
 }
 
-absl::StatusOr<SampleDecoder::Samples> SampleDecoder::Decode(
-    const Response& response) {
+absl::Status SampleDecoder::Decode(
+    const Response& response,
+    absl::FunctionRef<absl::Status(const Frame&)> on_frame,
+    absl::FunctionRef<void(const Loss&)> on_loss) {
   for (const Response::Epoch& epoch : response.epochs()) {
     RETURN_IF_ERROR(Keep(0));
     epochs_[epoch.number()] = epoch.epoch();
@@ -122,20 +128,20 @@ absl::StatusOr<SampleDecoder::Samples> SampleDecoder::Decode(
   for (const Response::Instance& proto : response.instances()) {
     RETURN_IF_ERROR(AddInstance(proto));
   }
-  Samples samples;
   for (const Response::Frame& proto : response.frames()) {
-    ASSIGN_OR_RETURN(Frame frame, DecodeFrame(proto));
-    samples.frames.push_back(std::move(frame));
+    ASSIGN_OR_RETURN(const Frame frame, DecodeFrame(proto));
+    RETURN_IF_ERROR(on_frame(frame));
   }
   for (const Response::Loss& proto : response.losses()) {
-    samples.losses.push_back({.machine = request_.machine,
-                              .start = absl::FromUnixNanos(proto.start()),
-                              .end = absl::FromUnixNanos(proto.end()),
-                              .ticks = proto.ticks(),
-                              .cause = fleetperf::FromProto(
-                                  static_cast<v1::LossCause>(proto.cause()))});
+    RETURN_IF_ERROR(Keep(0));  // by the caller
+    on_loss({.machine = request_.machine,
+             .start = absl::FromUnixNanos(proto.start()),
+             .end = absl::FromUnixNanos(proto.end()),
+             .ticks = proto.ticks(),
+             .cause = fleetperf::FromProto(
+                 static_cast<v1::LossCause>(proto.cause()))});
   }
-  return samples;
+  return absl::OkStatus();
 }
 
 absl::Status SampleDecoder::Keep(size_t bytes) {
@@ -143,8 +149,8 @@ absl::Status SampleDecoder::Keep(size_t bytes) {
   kept_bytes_ += kBytesOfEntry + bytes;
   if (kept_bytes_ <= kMaxKeptBytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      "the samples are of too many instances; select a shorter range or fewer "
-      "instances");
+      "the samples have too many instances or losses; select a shorter range "
+      "or fewer instances");
 }
 
 absl::Status SampleDecoder::AddInstance(const Response::Instance& proto) {
@@ -162,6 +168,9 @@ absl::Status SampleDecoder::AddInstance(const Response::Instance& proto) {
 absl::Status SampleDecoder::AddQuery(const Response::Query& proto) {
   RETURN_IF_ERROR(Keep(static_cast<size_t>(proto.columns_size()) *
                        sizeof(CollectedQuery::Column)));
+  if (static_cast<size_t>(proto.columns_size()) > kMaxColumns) {
+    return MalformedSamples("number of a query's columns");
+  }
   if (proto.counterset() >= request_.selected->size()) {
     return MalformedSamples("counterset of a query");
   }
@@ -178,7 +187,8 @@ absl::Status SampleDecoder::AddQuery(const Response::Query& proto) {
   }
   for (const Response::Column& column : proto.columns()) {
     if ((column.value_size() != 4 && column.value_size() != 8) ||
-        column.role() >= kColumnRoles) {
+        column.role() >= kColumnRoles ||
+        !HasCounter(proto.counterset(), column.counter_id())) {
       return MalformedSamples("column of a query");
     }
     query->columns.push_back({.counter_id = column.counter_id(),
@@ -192,6 +202,17 @@ absl::Status SampleDecoder::AddQuery(const Response::Query& proto) {
                                  : std::vector<bool>(query->columns.size());
   queries_.push_back({std::move(query), std::move(wanted)});
   return absl::OkStatus();
+}
+
+bool SampleDecoder::HasCounter(uint32_t counterset, uint32_t counter_id) {
+  const auto [known, is_new] = counters_.try_emplace(counterset);
+  if (is_new) {
+    const auto& schema = *(*request_.selected)[counterset].schema;
+    for (const auto& counter : schema.registration.counters) {
+      known->second.insert(counter.counter_id);
+    }
+  }
+  return known->second.contains(counter_id);
 }
 
 absl::StatusOr<Frame> SampleDecoder::DecodeFrame(

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "aggregator/samples/frame.h"
@@ -30,13 +32,13 @@ class SampleDecoder {
   explicit SampleDecoder(const ReadableStore::ReadRequest& request)
       : request_(request) {}
 
-  struct Samples {
-    std::vector<Frame> frames;
-    std::vector<Loss> losses;
-  };
-  // Decodes the next part. Returns DataLoss if it is malformed; the decoder
-  // must then not be used again.
-  absl::StatusOr<Samples> Decode(const v1::ReadSamplesResponse& response);
+  // Decodes the next part and passes on its samples, one frame at a time, which
+  // may be much larger than its bytes. Returns DataLoss if the part is
+  // malformed, ResourceExhausted if all parts so far have too much to be kept,
+  // and the first error of `on_frame`; the decoder must then not be used again.
+  absl::Status Decode(const v1::ReadSamplesResponse& response,
+                      absl::FunctionRef<absl::Status(const Frame&)> on_frame,
+                      absl::FunctionRef<void(const Loss&)> on_loss);
 
   // The agent's epochs so far, by the number that the frames have.
   const std::map<uint32_t, uint64_t>& epochs() const { return epochs_; }
@@ -59,8 +61,13 @@ class SampleDecoder {
                              const Query& query, uint64_t positions,
                              Frame* frame) const;
 
+  bool HasCounter(uint32_t counterset, uint32_t counter_id);
+
   const ReadableStore::ReadRequest& request_;
   size_t kept_bytes_ = 0;
+  // The counters of countersets that queries have, by the number of the
+  // counterset.
+  std::map<uint32_t, absl::flat_hash_set<uint32_t>> counters_;
   std::map<uint32_t, uint64_t> epochs_;
   std::vector<Query> queries_;
   std::vector<std::shared_ptr<const Instance>> instances_;

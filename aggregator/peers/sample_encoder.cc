@@ -11,9 +11,13 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// The limit of numbers in a message, which take at most 10 bytes each. A tick
-// with more is a message of its own.
-constexpr size_t kMaxNumbersOfMessage = 200'000;
+// The limit of a part, unless a single item is larger.
+constexpr size_t kMaxBytesOfPart = 1 << 20;
+// The limit of numbers in a frame, which take at most 10 bytes each. A tick
+// with more is a frame of its own.
+constexpr size_t kMaxNumbersOfFrame = kMaxBytesOfPart / 10;
+// The bytes that an item adds to a part besides its own.
+constexpr size_t kBytesOfItem = 6;
 
 // Appends a column of differences, modulo 2^64.
 template <typename Values, typename Get>
@@ -39,18 +43,21 @@ size_t CountNumbers(const Frame& frame) {
 absl::Status SampleEncoder::SendEpochs(
     const std::map<uint32_t, uint64_t>& epochs) {
   for (const auto& [number, epoch] : epochs) {
-    v1::ReadSamplesResponse::Epoch* proto = response_.add_epochs();
-    proto->set_number(number);
-    proto->set_epoch(epoch);
+    v1::ReadSamplesResponse::Epoch proto;
+    proto.set_number(number);
+    proto.set_epoch(epoch);
+    RETURN_IF_ERROR(MakeRoom(proto.ByteSizeLong()));
+    *response_.add_epochs() = std::move(proto);
   }
   return Finish();
 }
 
 absl::Status SampleEncoder::Add(const Frame& frame) {
+  RETURN_IF_ERROR(added_losses_);
   const auto ticks = static_cast<uint32_t>(frame.clocks->size());
   if (ticks == 0) return absl::OkStatus();
   const auto ticks_at_a_time = static_cast<uint32_t>(
-      std::max<size_t>(1, ticks * kMaxNumbersOfMessage / CountNumbers(frame)));
+      std::max<size_t>(1, ticks * kMaxNumbersOfFrame / CountNumbers(frame)));
   for (uint32_t first = 0; first < ticks;) {
     const uint32_t end = first + std::min(ticks_at_a_time, ticks - first);
     RETURN_IF_ERROR(AddPart(Slice(frame, first, end)));
@@ -60,7 +67,7 @@ absl::Status SampleEncoder::Add(const Frame& frame) {
 }
 
 absl::Status SampleEncoder::AddPart(const Frame& frame) {
-  const uint32_t query = NumberOf(frame.query);
+  ASSIGN_OR_RETURN(const uint32_t query, NumberOf(frame.query));
   v1::ReadSamplesResponse::Frame proto;
   proto.set_query(query);
   proto.set_epoch(frame.epoch_number);
@@ -77,7 +84,8 @@ absl::Status SampleEncoder::AddPart(const Frame& frame) {
       [](const perflib::Clocks& clocks) { return clocks.perf_freq; },
       proto.mutable_perf_freqs());
   for (const Frame::Run& run : frame.runs) {
-    proto.add_run_instances(NumberOf(run.instance));
+    ASSIGN_OR_RETURN(const uint32_t instance, NumberOf(run.instance));
+    proto.add_run_instances(instance);
     proto.add_run_first_ticks(run.first_tick);
     proto.add_run_tick_counts(run.tick_count);
   }
@@ -99,62 +107,73 @@ absl::Status SampleEncoder::AddPart(const Frame& frame) {
   }
   proto.mutable_interval_times()->Add(frame.interval_times.begin(),
                                       frame.interval_times.end());
+  RETURN_IF_ERROR(MakeRoom(proto.ByteSizeLong()));
   *response_.add_frames() = std::move(proto);
-  numbers_ += CountNumbers(frame);
-  if (numbers_ < kMaxNumbersOfMessage) return absl::OkStatus();
-  return Finish();
-}
-
-void SampleEncoder::Add(const Loss& loss) {
-  v1::ReadSamplesResponse::Loss* proto = response_.add_losses();
-  numbers_ += 4;
-  proto->set_start(absl::ToUnixNanos(loss.start));
-  proto->set_end(absl::ToUnixNanos(loss.end));
-  proto->set_ticks(loss.ticks);
-  proto->set_cause(static_cast<uint32_t>(fleetperf::ToProto(loss.cause)));
-}
-
-absl::Status SampleEncoder::Finish() {
-  RETURN_IF_ERROR(send_(response_));
-  response_.Clear();
-  numbers_ = 0;
   return absl::OkStatus();
 }
 
-uint32_t SampleEncoder::NumberOf(
+void SampleEncoder::Add(const Loss& loss) {
+  v1::ReadSamplesResponse::Loss proto;
+  proto.set_start(absl::ToUnixNanos(loss.start));
+  proto.set_end(absl::ToUnixNanos(loss.end));
+  proto.set_ticks(loss.ticks);
+  proto.set_cause(static_cast<uint32_t>(fleetperf::ToProto(loss.cause)));
+  added_losses_.Update(MakeRoom(proto.ByteSizeLong()));
+  if (added_losses_.ok()) *response_.add_losses() = std::move(proto);
+}
+
+absl::Status SampleEncoder::Finish() {
+  RETURN_IF_ERROR(added_losses_);
+  RETURN_IF_ERROR(send_(response_));
+  response_.Clear();
+  bytes_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status SampleEncoder::MakeRoom(size_t bytes) {
+  bytes += kBytesOfItem;
+  if (bytes_ > 0 && bytes_ + bytes > kMaxBytesOfPart) RETURN_IF_ERROR(Finish());
+  bytes_ += bytes;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint32_t> SampleEncoder::NumberOf(
     const std::shared_ptr<const CollectedQuery>& query) {
   const auto [entry, is_new] =
       queries_.try_emplace(query, static_cast<uint32_t>(queries_.size()));
   if (!is_new) return entry->second;
-  v1::ReadSamplesResponse::Query* proto = response_.add_queries();
+  v1::ReadSamplesResponse::Query proto;
   const auto schema =
       std::find(schemas_.begin(), schemas_.end(), query->schema);
-  proto->set_counterset(static_cast<uint32_t>(schema - schemas_.begin()));
-  proto->set_interval_nanos(absl::ToInt64Nanoseconds(query->interval));
-  proto->set_thinned_from_nanos(absl::ToInt64Nanoseconds(query->thinned_from));
+  proto.set_counterset(static_cast<uint32_t>(schema - schemas_.begin()));
+  proto.set_interval_nanos(absl::ToInt64Nanoseconds(query->interval));
+  proto.set_thinned_from_nanos(absl::ToInt64Nanoseconds(query->thinned_from));
   for (const CollectedQuery::Column& column : query->columns) {
-    v1::ReadSamplesResponse::Column* to = proto->add_columns();
+    v1::ReadSamplesResponse::Column* to = proto.add_columns();
     to->set_counter_id(column.counter_id);
     to->set_value_size(column.value_size);
     to->set_only_linked(column.only_linked);
     to->set_wraps(column.wraps);
     to->set_role(static_cast<uint32_t>(column.role));
   }
+  RETURN_IF_ERROR(MakeRoom(proto.ByteSizeLong()));
+  *response_.add_queries() = std::move(proto);
   return entry->second;
 }
 
-uint32_t SampleEncoder::NumberOf(
+absl::StatusOr<uint32_t> SampleEncoder::NumberOf(
     const std::shared_ptr<const Instance>& instance) {
   const auto [entry, is_new] = instances_.try_emplace(
       instance, static_cast<uint32_t>(instances_.size()));
   if (!is_new) return entry->second;
-  v1::ReadSamplesResponse::Instance* proto = response_.add_instances();
-  proto->set_name(instance->name);
-  numbers_ += 5 + instance->name.size() / 8;
-  proto->set_instance_id(instance->instance_id);
-  proto->set_occurrence(instance->occurrence);
-  proto->set_life(instance->life);
-  proto->set_born(instance->is_born);
+  v1::ReadSamplesResponse::Instance proto;
+  proto.set_name(instance->name);
+  proto.set_instance_id(instance->instance_id);
+  proto.set_occurrence(instance->occurrence);
+  proto.set_life(instance->life);
+  proto.set_born(instance->is_born);
+  RETURN_IF_ERROR(MakeRoom(proto.ByteSizeLong()));
+  *response_.add_instances() = std::move(proto);
   return entry->second;
 }
 

@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_AGGREGATOR_PEERS_SAMPLE_ENCODER_H_
 #define FLEETPERF_AGGREGATOR_PEERS_SAMPLE_ENCODER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "aggregator/samples/frame.h"
 #include "fleetperf/v1/peer.pb.h"
 
@@ -32,21 +34,27 @@ class SampleEncoder {
   absl::Status SendEpochs(const std::map<uint32_t, uint64_t>& epochs);
   // Adds a frame of one of the schemas that is not folded.
   absl::Status Add(const Frame& frame);
+  // The next call returns its error.
   void Add(const Loss& loss);
   // Sends what is left.
   absl::Status Finish();
 
  private:
   absl::Status AddPart(const Frame& frame);
-  uint32_t NumberOf(const std::shared_ptr<const CollectedQuery>& query);
-  uint32_t NumberOf(const std::shared_ptr<const Instance>& instance);
+  absl::StatusOr<uint32_t> NumberOf(
+      const std::shared_ptr<const CollectedQuery>& query);
+  absl::StatusOr<uint32_t> NumberOf(
+      const std::shared_ptr<const Instance>& instance);
+  // Sends the part if it is too large with another item of so many bytes.
+  absl::Status MakeRoom(size_t bytes);
 
   const std::vector<std::shared_ptr<const Schema>> schemas_;
   const Send send_;
   absl::flat_hash_map<std::shared_ptr<const CollectedQuery>, uint32_t> queries_;
   absl::flat_hash_map<std::shared_ptr<const Instance>, uint32_t> instances_;
   v1::ReadSamplesResponse response_;
-  size_t numbers_ = 0;  // in response_
+  size_t bytes_ = 0;  // of the items in response_
+  absl::Status added_losses_;
 };
 
 }  // namespace fleetperf::aggregator

@@ -81,18 +81,14 @@ class JoinedStores : public testing::StoreWrapper {
       asked.set_with_epochs(true);
       SampleDecoder decoder(request);
       join.BeginStore(&decoder.epochs());
-      const auto add =
-          [&](const v1::ReadSamplesResponse& response) -> absl::Status {
-        ASSIGN_OR_RETURN(const SampleDecoder::Samples samples,
-                         decoder.Decode(response));
-        for (const Frame& frame : samples.frames) {
-          RETURN_IF_ERROR(join.Add(frame));
-        }
+      const auto on_loss_of_part = [&](const Loss& loss) {
         // The parts of a store have the losses of the whole.
-        if (part == parts_.front()) {
-          for (const Loss& loss : samples.losses) on_loss(loss);
-        }
-        return absl::OkStatus();
+        if (part == parts_.front()) on_loss(loss);
+      };
+      const auto add = [&](const v1::ReadSamplesResponse& response) {
+        return decoder.Decode(
+            response, [&](const Frame& frame) { return join.Add(frame); },
+            on_loss_of_part);
       };
       RETURN_IF_ERROR(AnswerReadSamples(*part, *part, asked,
                                         /*is_cancelled=*/nullptr, add));
