@@ -185,29 +185,37 @@ INSTANTIATE_TEST_SUITE_P(Stores, JoinedSamplesTest,
                                            Layout{Compaction::kAtTheEnd,
                                                   /*is_thinned=*/true}));
 
-// An agent moves to another aggregator and back. The merged samples of the
-// first one have those of the second in the middle.
+// An agent moves to another aggregator and back, and is restarted then. The
+// merged samples of the first one have those of the second in the middle. Both
+// stores know the second number of an epoch, but not the same epoch.
 TEST(JoinedStoresTest, MovedAgentLeavesNoGap) {
   TestStore all;
   TestStore first;
   TestStore second;
-  DiskAgent to_all(&all);
-  DiskAgent to_first(&first);
-  DiskAgent to_second(&second);
+  DiskAgent other(&second, "db-1");
+  other.Ticks(0, 1, {{other.Disk("C:"), 1}});
+  ASSERT_OK(other.Send());
   uint32_t disk = 0;
-  for (DiskAgent* const agent : {&to_all, &to_first, &to_second}) {
-    ASSERT_OK(agent->Connect());
+  const auto start = [&disk](TestStore* store, uint64_t epoch) {
+    auto agent = std::make_unique<DiskAgent>(store, "web-1", epoch);
+    EXPECT_OK(agent->Connect());
     disk = agent->Disk("C:");  // the same for all
-  }
-  const auto send = [disk](DiskAgent* agent, int from, int to) {
+    return agent;
+  };
+  const auto send = [&disk](DiskAgent* agent, int from, int to) {
     agent->Ticks(from, to, {{disk, 3}});
     return agent->Send();
   };
-  ASSERT_OK(send(&to_all, 0, 29));
-  ASSERT_OK(send(&to_first, 0, 9));
-  ASSERT_OK(send(&to_first, 20, 29));
+  const auto to_all = start(&all, 1);
+  const auto to_first = start(&first, 1);
+  const auto to_second = start(&second, 1);
+  ASSERT_OK(send(to_all.get(), 0, 19));
+  ASSERT_OK(send(to_first.get(), 0, 9));
   // The first batch was acknowledged too late, and was sent again.
-  ASSERT_OK(send(&to_second, 5, 19));
+  ASSERT_OK(send(to_second.get(), 5, 14));
+  ASSERT_OK(send(to_first.get(), 15, 19));
+  ASSERT_OK(send(start(&all, 2).get(), 20, 29));
+  ASSERT_OK(send(start(&first, 2).get(), 20, 29));
   ASSERT_OK(first.Compact());
   JoinedStores joined(&*all, {&*first, &*second});
   const RangeRequest request = {.paths = {"\\Disk(*)\\*"},
@@ -223,11 +231,12 @@ TEST(JoinedStoresTest, MovedAgentLeavesNoGap) {
   ASSERT_OK_AND_ASSIGN(const auto raw,
                        CollectRawQuery(request, context_of(joined)));
   ASSERT_EQ(raw.size(), 2);
-  ASSERT_EQ(raw[0].samples.size(), 30);
-  for (int t = 0; t < 30; ++t) {
-    const RawSample& sample = raw[0].samples[static_cast<size_t>(t)];
-    EXPECT_EQ(TimeOf(sample), At(t));
-    EXPECT_EQ(sample.life, raw[0].samples[0].life);
+  const std::vector<RawSample>& samples = raw[0].samples;
+  ASSERT_EQ(samples.size(), 30);
+  EXPECT_NE(samples[0].life, samples[20].life);
+  for (size_t t = 0; t < 30; ++t) {
+    EXPECT_EQ(TimeOf(samples[t]), At(static_cast<double>(t)));
+    EXPECT_EQ(samples[t].life, samples[t < 20 ? 0 : 20].life);
   }
 }
 
