@@ -497,9 +497,9 @@ TEST_F(ManyAggregators, ANewLabelSelectsAMovedMachineWithAllItsSamples) {
   for (const std::string name : {"a", "b"}) StartOne(name);
   Introduce();
   role_ = "db";
-  Deliver(0, "a", 1, 3);
+  Send(0, "a", 1, 3);
   role_ = "web";
-  Deliver(0, "b", 4, 6);
+  Send(0, "b", 4, 6);
   for (const std::string name : {"a", "b"}) {
     SCOPED_TRACE(absl::StrCat("asking ", name));
     EXPECT_EQ(Values(Query(name, 6, {"--label", "role=web", "--step", "1s"})),

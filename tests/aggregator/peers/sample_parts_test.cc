@@ -77,7 +77,7 @@ TEST(SampleParts, AreBoundedWhateverAnAgentSends) {
         },
         [&](const Loss&) { ++losses; });
   };
-  ASSERT_OK(AnswerReadSamples(*store, RequestToPeer(request),
+  ASSERT_OK(AnswerReadSamples(*store, *store, RequestToPeer(request),
                               /*is_cancelled=*/nullptr, use));
   EXPECT_GE(parts, 3);
   EXPECT_EQ(series, kDisks);
