@@ -73,6 +73,7 @@ class Client {
     return all;
   }
   SSL* ssl() { return ssl_.get(); }
+  bool is_open() const { return is_open_; }
 
  private:
   const RawConnection connection_;
@@ -168,6 +169,9 @@ std::vector<std::string> WrongRequests() {
     requests.push_back(absl::StrCat(
         method, " / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"));
   }
+  std::string paths;
+  for (int i = 0; i < 33; ++i) paths += "path=%5C*(*)%5C*&";
+  requests.push_back(Get("/metrics?" + paths));
   std::string many;
   for (int i = 0; i < 200; ++i) absl::StrAppend(&many, "A: b\r\n");
   requests.push_back(Get("/", many));
@@ -218,6 +222,9 @@ void UpdateKeys(const Target& target, const Stop& stop) {
   const Context newer = MakeContext(&target.reader);
   const Context older = MakeContext(&target.reader);
   SSL_CTX_set_max_proto_version(older.get(), TLS1_2_VERSION);
+  // Otherwise, there would be no attack.
+  EXPECT_TRUE(Client(target, older.get(), kOwn, kPatienceSeconds).is_open());
+  EXPECT_TRUE(Client(target, newer.get(), kOwn, kPatienceSeconds).is_open());
   while (!stop()) {
     Client renegotiating(target, older.get(), kOwn);
     SSL_renegotiate(renegotiating.ssl());
