@@ -498,8 +498,10 @@ TEST_F(ManyAggregators, ANewLabelSelectsAMovedMachineWithAllItsSamples) {
   Introduce();
   role_ = "db";
   Send(0, "a", 1, 3);
+  ASSERT_TRUE(streams_[0].agent->ReceiveAck(3));
   role_ = "web";
   Send(0, "b", 4, 6);
+  ASSERT_TRUE(streams_[0].agent->ReceiveAck(6));
   for (const std::string name : {"a", "b"}) {
     SCOPED_TRACE(absl::StrCat("asking ", name));
     EXPECT_EQ(Values(Query(name, 6, {"--label", "role=web", "--step", "1s"})),
