@@ -53,7 +53,7 @@ constexpr ConfigKey kKeys[] = {
      kReload},
     {"delivery.batch_period",
      "how long ticks are held back to be sent together; no tick is held back "
-     "while a user watches the machine"},
+     "while a user watches the machine at an interval below `10s`"},
     {"state_directory",
      "the directory of the spool, which holds the samples that no aggregator "
      "has acknowledged; one agent at a time ([delivery.md](delivery.md))",
