@@ -285,7 +285,10 @@ class RunningAggregator : public Aggregator {
       fresh += timing->batch_period;
     }
     const auto newest = store_->directory().NewestSample(machine);
-    return newest.has_value() && now - *newest < fresh ? *newest : now;
+    if (!newest.has_value() || now - *newest >= fresh) return now;
+    // The clock that was ahead may have been corrected since the agent left.
+    if (!timing.has_value() && *newest - now >= fresh) return now;
+    return *newest;
   }
 
   const Config config_;

@@ -26,6 +26,24 @@ constexpr absl::Duration kMaxSetBack = absl::Hours(1);
 // join waits for reads, which end, and never for another join.
 constexpr int kMaxJoins = 8;
 
+// Whether `b` tells more of the present. Each aggregator measures the age of
+// its newest sample by the clock that the machine has now, if its agent is
+// connected, so that a clock which was wrong in the past does not matter. A
+// sample in the future is of such a clock.
+bool IsOlder(const MachineDescription& a, const MachineDescription& b) {
+  const auto age = [](const MachineDescription& machine) {
+    const auto& newest = machine.entry.newest_sample;
+    if (!newest.has_value() || *newest > machine.now) {
+      return absl::InfiniteDuration();
+    }
+    return machine.now - *newest;
+  };
+  const absl::Duration age_of_a = age(a);
+  const absl::Duration age_of_b = age(b);
+  if (age_of_a != age_of_b) return age_of_a > age_of_b;
+  return a.entry.newest_sample < b.entry.newest_sample;
+}
+
 // Limits a request to the machines and countersets of paths.
 void LimitTo(const PathSet& paths, v1::DescribeRequest* request) {
   for (std::string& text : paths.MachineTexts()) {
@@ -148,10 +166,10 @@ absl::Status FleetView::Describe(const v1::DescribeRequest& request) {
 // The newest description of a machine decides, but all have its counters.
 void FleetView::Add(const std::string& name,
                     std::vector<HeldMachine> descriptions) {
-  const auto is_older = [](const HeldMachine& a, const HeldMachine& b) {
-    return a.second.entry.newest_sample < b.second.entry.newest_sample;
-  };
-  std::stable_sort(descriptions.begin(), descriptions.end(), is_older);
+  std::stable_sort(descriptions.begin(), descriptions.end(),
+                   [](const HeldMachine& a, const HeldMachine& b) {
+                     return IsOlder(a.second, b.second);
+                   });
   MachineDescription& newest = descriptions.back().second;
   Machine& machine = machines_[name];
   machine.catalogue_hash = newest.catalogue_hash;
@@ -167,7 +185,12 @@ void FleetView::Add(const std::string& name,
         entry.is_registered || held.second.entry.is_registered;
     const auto sample =
         is_newest ? entry.newest_sample : held.second.entry.newest_sample;
-    if (sample.has_value()) machine.holders.push_back({held.first, *sample});
+    // An aggregator that was restarted may not know the time of the newest
+    // sample.
+    if (sample.has_value() || !ticks.empty()) {
+      machine.holders.push_back(
+          {held.first, sample.value_or(absl::InfiniteFuture())});
+    }
   }
   directory_.Add(name, std::move(entry));
 }

@@ -80,7 +80,7 @@ class FleetView : public ReadableStore {
   // A store with samples of a machine.
   struct Holder {
     PeerChannel* peer = nullptr;  // nullptr: the own store
-    absl::Time newest_sample;
+    absl::Time newest_sample;     // InfiniteFuture: unknown
   };
   struct Machine {
     std::vector<Holder> holders;
