@@ -13,7 +13,8 @@ namespace {
 
 // The subscriber waits for a peer that is down.
 constexpr absl::Duration kBeginTimeout = absl::Seconds(5);
-// The waits before a stream is begun again.
+// The waits before a stream is begun again. They grow unless the stream lasted
+// longer than the longest one: a peer may answer, and then fail each time.
 constexpr absl::Duration kFirstWait = absl::Seconds(1);
 constexpr absl::Duration kLongestWait = absl::Seconds(10);
 // The wait before an address is tried again that leads to a known store.
@@ -25,6 +26,15 @@ constexpr absl::Duration kOverlap = absl::Minutes(1);
 constexpr absl::Duration kLongestCatchUp = absl::Minutes(10);
 // The messages of a source before others get their turn.
 constexpr int kMessagesAtOnce = 16;
+
+bool HasValues(const v1::SubscribeResponse& message) {
+  return message.points_size() > 0 || message.raw_samples_size() > 0;
+}
+
+// Whether the subscription would fail again.
+bool IsErrorOfRequest(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status);
+}
 
 std::set<std::string> MissingPaths(const v1::SubscribeResponse& first) {
   std::set<std::string> paths;
@@ -120,10 +130,9 @@ std::optional<absl::Time> FleetWatch::StartOf(const Source& source) const {
   std::optional<absl::Time> newest = source.merged.newest();
   if (!newest.has_value() && !options_.request.has_start()) newest = begun_at_;
   if (!newest.has_value()) return std::nullopt;  // as requested
-  const absl::Time now = Clock::Real().Now();
   // A machine's clock may be ahead.
-  const absl::Time start = std::min(*newest, now) - kOverlap;
-  return std::max(start, now - kLongestCatchUp);
+  const absl::Time start = std::min(*newest, source.heard_at) - kOverlap;
+  return std::max(start, Clock::Real().Now() - kLongestCatchUp);
 }
 
 bool FleetWatch::Receive(Source* source, absl::Duration now) {
@@ -163,11 +172,14 @@ void FleetWatch::Use(const v1::SubscribeResponse& message, Source* source,
                      absl::Duration now) {
   if (source->peer != nullptr && !std::exchange(source->has_answered, true)) {
     source->store_id = message.store_id();
-    if (IsDuplicate(*source)) return Disconnect(source, now + kDuplicateWait);
+    source->answered_at = now;
     source->problem = absl::OkStatus();
-    source->backoff.Reset();
+    const bool is_duplicate = IsDuplicate(*source);
+    if (is_duplicate) Disconnect(source, now + kDuplicateWait);
     if (has_begun_) ReportUnreachable();
+    if (is_duplicate) return;
   }
+  if (HasValues(message)) source->heard_at = Clock::Real().Now();
   if (!has_begun_) {
     source->first = message;
     return;
@@ -201,9 +213,14 @@ void FleetWatch::Disconnect(Source* source, absl::Duration next_attempt) {
 
 void FleetWatch::Fail(Source* source, const absl::Status& problem,
                       absl::Duration now) {
-  if (source->peer == nullptr) return options_.merged->End(problem);
+  if (source->peer == nullptr || IsErrorOfRequest(problem)) {
+    return options_.merged->End(problem);
+  }
   // The first problem stays: the subscriber knows it.
   source->problem.Update(problem);
+  if (source->has_answered && now - source->answered_at > kLongestWait) {
+    source->backoff.Reset();
+  }
   Disconnect(source, now + source->backoff.Next());
   if (!has_begun_) return;
   ReportMachines();

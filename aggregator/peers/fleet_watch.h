@@ -67,6 +67,9 @@ class FleetWatch {
     bool has_answered = false;  // since the stream began
     std::string store_id;       // since it has answered
     v1::LiveMachines machines;
+    absl::Duration answered_at;  // Clock::Monotonic() of the first message
+    // The time of the last message by the own clock.
+    absl::Time heard_at = absl::InfiniteFuture();
     absl::Status problem;  // why the peer is unreachable
     Backoff backoff;
     absl::Duration next_attempt;  // Clock::Monotonic()

@@ -62,6 +62,14 @@ class PeerStream::Call : public grpc::ClientReadReactor<v1::SubscribeResponse> {
   }
 
  private:
+  // A peer without a place for one more subscriber has not answered.
+  bool IsErrorOfRequest(const grpc::Status& status) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return status.error_code() == grpc::StatusCode::INVALID_ARGUMENT ||
+           (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED &&
+            has_answered_);
+  }
+
   void OnReadDone(bool ok) override {
     bool must_release = false;
     {
@@ -80,6 +88,10 @@ class PeerStream::Call : public grpc::ClientReadReactor<v1::SubscribeResponse> {
       if (ended_->ok()) {
         ended_ = absl::UnavailableError(absl::StrCat(
             "the aggregator at ", peer_->address(), " ended the call"));
+      } else if (IsErrorOfRequest(status)) {
+        ended_ =
+            absl::Status(static_cast<absl::StatusCode>(status.error_code()),
+                         ended_->message());
       }
     }
     on_event_();

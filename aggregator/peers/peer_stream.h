@@ -30,6 +30,8 @@ class PeerStream {
   bool Take(v1::SubscribeResponse* message);
 
   // Returns the error that the stream ended with, once all messages are taken.
+  // InvalidArgument and ResourceExhausted are errors of the request, which the
+  // peer would return again; others are Unavailable.
   std::optional<absl::Status> ended() const;
 
  private:
