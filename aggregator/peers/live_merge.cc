@@ -80,10 +80,9 @@ absl::StatusOr<FeedUpdate> LiveMerge::Add(const v1::SubscribeResponse& message,
   for (const uint32_t id : message.ended()) {
     const auto found = stream->series_.find(id);
     if (found == stream->series_.end()) return MalformedValues("an end");
-    Series& series = *found->second;
-    if (series.stream == stream->number_ &&
-        std::exchange(series.is_open, false)) {
-      update.ended.push_back(series.name->id());
+    // An instance of the same name may have taken its place.
+    if (found->second->id == id) {
+      EndSeries(stream->source_, found->second.get(), &update);
     }
     stream->series_.erase(found);
   }
@@ -91,15 +90,35 @@ absl::StatusOr<FeedUpdate> LiveMerge::Add(const v1::SubscribeResponse& message,
   return update;
 }
 
+LiveMerge::Stream LiveMerge::Resume(const Stream& before) {
+  Stream stream(before.source_, ++last_stream_);
+  stream.newest_ = before.newest_;
+  stream.before_ = before.before_;
+  for (const auto& [id, series] : before.series_) {
+    stream.before_.insert(series);
+  }
+  absl::erase_if(stream.before_, [&](const SeriesPtr& series) {
+    return !series->is_open || series->source != stream.source_;
+  });
+  return stream;
+}
+
 FeedUpdate LiveMerge::End(const Stream& stream) {
   FeedUpdate update;
   for (const auto& [id, series] : stream.series_) {
-    if (series->stream == stream.number_ &&
-        std::exchange(series->is_open, false)) {
-      update.ended.push_back(series->name->id());
-    }
+    EndSeries(stream.source_, series.get(), &update);
+  }
+  for (const SeriesPtr& series : stream.before_) {
+    EndSeries(stream.source_, series.get(), &update);
   }
   return update;
+}
+
+// Ends a series if the source has it.
+void LiveMerge::EndSeries(uint64_t source, Series* series, FeedUpdate* update) {
+  if (series->source == source && std::exchange(series->is_open, false)) {
+    update->ended.push_back(series->name->id());
+  }
 }
 
 absl::Status LiveMerge::AddSeries(const v1::Series& series,
@@ -118,6 +137,7 @@ absl::Status LiveMerge::AddSeries(const v1::Series& series,
     known->is_weighted = ranking->weighted();
     known->interval = absl::Nanoseconds(ranking->interval_nanos());
   }
+  if (known->source == stream->source_) known->id = series.id();
   stream->series_[series.id()] = known;
   if (stream->series_.size() > Outbox::kMaxSeries ||
       name_bytes_ > kMaxSeriesBytes) {
@@ -145,7 +165,9 @@ absl::Status LiveMerge::AddPoints(const v1::Points& points, Stream* stream,
             });
   if (added.values().empty()) return absl::OkStatus();
   added.set_series(series.name->id());
+  series.source = stream->source_;
   series.stream = stream->number_;
+  series.id = points.series();
   series.newest = times.back();
   series.is_open = true;
   stream->NoteTime(absl::FromUnixNanos(times.back()));
@@ -170,7 +192,9 @@ absl::Status LiveMerge::AddSamples(const v1::RawSamples& samples,
     }
   }
   if (added.raw.samples().empty()) return absl::OkStatus();
+  series.source = stream->source_;
   series.stream = stream->number_;
+  series.id = samples.series();
   series.newest = added.raw.samples().rbegin()->perf_time_100nsec();
   series.is_open = true;
   stream->NoteTime(perflib::TimeFromPerfTime100NSec(series.newest));

@@ -103,6 +103,39 @@ TEST(LiveMergeTest, StreamThatIsBegunAgainRepeatsNothing) {
               ElementsAre("1 web-1 3 4"));
 }
 
+v1::SubscribeResponse EndOf(uint32_t id) {
+  v1::SubscribeResponse end;
+  end.add_ended(id);
+  return end;
+}
+
+TEST(LiveMergeTest, StreamThatIsBegunAgainHasTheSeriesOfBefore) {
+  LiveMerge merge;
+  LiveMerge::Stream lost = merge.Begin();
+  EXPECT_THAT(Text(merge.Add(Values(1, "web-1", 10, {1, 2}), &lost)),
+              ElementsAre("1 web-1 1 2"));
+  EXPECT_THAT(Text(merge.Add(Values(2, "web-2", 10, {5}), &lost)),
+              ElementsAre("2 web-2 5"));
+  // Attempts fail, then a stream repeats one series, which ends.
+  LiveMerge::Stream again = merge.Resume(merge.Resume(lost));
+  EXPECT_THAT(Text(merge.Add(Values(8, "web-1", 10, {1, 2}), &again)),
+              IsEmpty());
+  EXPECT_THAT(Text(merge.Add(EndOf(8), &again)), ElementsAre("-1"));
+  EXPECT_THAT(Text(merge.End(again)), ElementsAre("-2"));
+}
+
+// A subscriber that reads slowly gets an end late.
+TEST(LiveMergeTest, EndOfAnInstanceIsNotThatOfItsSuccessor) {
+  LiveMerge merge;
+  LiveMerge::Stream stream = merge.Begin();
+  EXPECT_THAT(Text(merge.Add(Values(7, "web-1", 1, {10}), &stream)),
+              ElementsAre("1 web-1 10"));
+  v1::SubscribeResponse message = Values(9, "web-1", 5, {20});
+  message.add_ended(7);
+  EXPECT_THAT(Text(merge.Add(message, &stream)), ElementsAre("1 web-1 20"));
+  EXPECT_THAT(Text(merge.Add(EndOf(9), &stream)), ElementsAre("-1"));
+}
+
 TEST(LiveMergeTest, MergesRawSamples) {
   LiveMerge merge;
   LiveMerge::Stream a = merge.Begin();
