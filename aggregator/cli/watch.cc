@@ -361,6 +361,7 @@ class Watcher {
     }
     series_.BeginStream();
     is_connected_ = false;
+    has_unreachable_ = false;  // the first message says otherwise
     const auto stub = v1::SubscriptionService::NewStub(connection.channel());
     const auto reader = stub->Subscribe(&context, request_);
     v1::SubscribeResponse response;

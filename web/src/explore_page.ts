@@ -188,6 +188,7 @@ export class ExplorePage implements Page {
     const busy = h('p', { class: 'busy' }, 'Asking …');
     replace(this.results, busy);
     const unreachable: string[] = [];
+    let live: string[] = [];
     this.feed = new Feed(request, this.step, {
       lineOf: (series) => data.lineOf(series),
       newestTime: () => data.newestTime(),
@@ -222,6 +223,11 @@ export class ExplorePage implements Page {
         if (unreachable.includes(text)) return;
         unreachable.push(text);
         this.addNote(text);
+      },
+      onLiveUnreachable: (peers) => {
+        for (const text of live) if (!unreachable.includes(text)) this.removeNote(text);
+        live = peers.map(unreachableText);
+        for (const text of live) this.addNote(text);
       },
       onMachines: ({ widened = 0, widenedInterval = '10s' }) => {
         if (widened > 0) this.addNote(`${widened} machines send their values every ${widenedInterval} only, because too many are watched.`);
@@ -302,6 +308,10 @@ export class ExplorePage implements Page {
   private canExplain(line: Line): boolean {
     return (line.series.machine ?? '') !== '' && canSubscribe(this.view.question) &&
       line.series.labels === undefined;
+  }
+
+  private removeNote(text: string): void {
+    for (const note of [...this.notes.children]) if (note.textContent === text) note.remove();
   }
 
   private addNote(text: string): void {

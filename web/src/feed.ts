@@ -29,7 +29,9 @@ export interface FeedEvents {
   onProgress?(progress: QueryProgress): void;
   onMissing?(missing: Missing): void;
   onSilent?(silent: SilentMachine): void;
-  onUnreachable?(peer: UnreachablePeer): void;
+  onUnreachable?(peer: UnreachablePeer): void; // its stored values are missing
+  // All whose live values are missing.
+  onLiveUnreachable?(peers: UnreachablePeer[]): void;
   onMachines?(machines: LiveMachines): void;
   onLagged?(values: number): void;
 }
@@ -111,12 +113,13 @@ export class Feed {
     this.subscription = new Subscription(request, {
       onState: (state) => this.events.onState(state),
       onConnect: () => {
+        this.events.onLiveUnreachable?.([]);
         this.live = newStream();
         this.held = [];
         void this.catchUp(catchUp);
       },
       onPart: (part) => {
-        for (const peer of part.unreachable ?? []) this.events.onUnreachable?.(peer);
+        if (part.unreachable !== undefined) this.events.onLiveUnreachable?.(part.unreachable);
         if (this.held === undefined) this.apply(part);
         else this.held.push(part);
       },

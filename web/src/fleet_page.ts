@@ -186,7 +186,11 @@ export class FleetPage implements Page {
     this.model.arrange();
     let unreachable = '';
     this.subscription = new Subscription({ paths: [path], interval: INTERVAL }, {
-      onConnect: () => this.model.clearValues(),
+      onConnect: () => {
+        this.model.clearValues();
+        unreachable = '';
+        this.showCounterProblem(unreachable);
+      },
       onState: (state) => {
         // The reason is long: names that are near.
         this.badge.show(state.kind === 'failed' ? { kind: 'off' } : state);

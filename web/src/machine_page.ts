@@ -184,6 +184,8 @@ export class MachinePage implements Page {
     const step = protoDuration(this.step);
     this.startedAt = Date.now();
     let isHistoryRead = false;
+    const unreachable: string[] = [];
+    let live: string[] = [];
     const draw = (): void => {
       this.arrivedAt = performance.now();
       if (isHistoryRead) this.draw();
@@ -201,7 +203,15 @@ export class MachinePage implements Page {
       onError: (error) => this.showProblem(error),
       onState: (state) => this.badge.show(state),
       onMissing: ({ path = '', reason = '' }) => this.addNote(`${path}: ${reason}`),
-      onUnreachable: (peer) => this.addNote(unreachableText(peer)),
+      onUnreachable: (peer) => {
+        unreachable.push(unreachableText(peer));
+        this.addNote(unreachableText(peer));
+      },
+      onLiveUnreachable: (peers) => {
+        for (const text of live) if (!unreachable.includes(text)) this.removeNote(text);
+        live = peers.map(unreachableText);
+        for (const text of live) this.addNote(text);
+      },
       onMachines: ({ widened = 0, widenedInterval = '10s' }) => {
         if (widened > 0) this.addNote(`Values arrive every ${widenedInterval} only, because too many machines are watched.`);
       },
@@ -285,6 +295,10 @@ export class MachinePage implements Page {
       one.element.hidden = one.panel.data.size === 0;
       one.update(to - this.length, to, this.step);
     }
+  }
+
+  private removeNote(text: string): void {
+    for (const note of [...this.notes.children]) if (note.textContent === text) note.remove();
   }
 
   private addNote(text: string): void {
