@@ -118,21 +118,26 @@ void FleetWatch::FollowList(const Peers::List& peers) {
 void FleetWatch::Connect(Source* source) {
   v1::SubscribeRequest request = options_.request;
   request.set_own_machines_only(true);
-  if (const auto start = StartOf(*source)) {
-    *request.mutable_start() = fleetperf::ToProto(*start);
+  // History that was not sent is read again; the merge leaves out what was.
+  const bool repeats =
+      !std::exchange(source->has_sent_history, false) &&
+      (source->missing_since.has_value() || options_.request.has_start());
+  if (!repeats) source->missing_since = HeardUntil(*source);
+  if (source->missing_since.has_value()) {
+    *request.mutable_start() = fleetperf::ToProto(std::max(
+        *source->missing_since, Clock::Real().Now() - kLongestCatchUp));
   }
   source->merged = merge_.Resume(source->merged);
   source->stream =
       std::make_unique<PeerStream>(source->peer, request, options_.wake);
 }
 
-std::optional<absl::Time> FleetWatch::StartOf(const Source& source) const {
+std::optional<absl::Time> FleetWatch::HeardUntil(const Source& source) const {
   std::optional<absl::Time> newest = source.merged.newest();
   if (!newest.has_value() && !options_.request.has_start()) newest = begun_at_;
-  if (!newest.has_value()) return std::nullopt;  // as requested
+  if (!newest.has_value()) return std::nullopt;
   // A machine's clock may be ahead.
-  const absl::Time start = std::min(*newest, source.heard_at) - kOverlap;
-  return std::max(start, Clock::Real().Now() - kLongestCatchUp);
+  return std::min(*newest, source.heard_at) - kOverlap;
 }
 
 bool FleetWatch::Receive(Source* source, absl::Duration now) {
@@ -190,8 +195,18 @@ void FleetWatch::Use(const v1::SubscribeResponse& message, Source* source,
     source->machines = message.live_machines();
     ReportMachines();
   }
+  // History does not make a series late.
+  auto shared = std::make_shared<const FeedUpdate>(*std::move(update));
+  if (!source->has_sent_history &&
+      (source->missing_since.has_value() || options_.request.has_start())) {
+    options_.merged->AddHistory(std::move(shared));
+  } else {
+    options_.merged->AddPaced(std::move(shared));
+  }
+  if (!message.history_sent()) return;
+  source->has_sent_history = true;
   options_.merged->AddPaced(
-      std::make_shared<const FeedUpdate>(*std::move(update)));
+      std::make_shared<const FeedUpdate>(merge_.EndBefore(&source->merged)));
 }
 
 bool FleetWatch::IsDuplicate(const Source& source) const {

@@ -29,8 +29,10 @@ namespace fleetperf::aggregator {
 // - The subscriber's first message waits for the first ones of all aggregators,
 //   but for some seconds at most. It has the paths that match nothing at any of
 //   those that answered.
-// - A stream that ends is begun again, after its last values. Meanwhile, its
-//   aggregator is unreachable, and the subscriber is told so.
+// - A stream that ends is begun again, after its last values; at the same time
+//   as before if it had not sent all that was stored. Meanwhile, its aggregator
+//   is unreachable, and the subscriber is told so. The series that the new
+//   stream does not have end when it has sent what is stored.
 // - While the subscriber reads too slowly, nothing is taken from the streams;
 //   the outboxes at their other ends then keep the newest values only.
 // Thread-compatible.
@@ -65,7 +67,12 @@ class FleetWatch {
     // The first message, until the subscriber's first one.
     std::optional<v1::SubscribeResponse> first;
     bool has_answered = false;  // since the stream began
-    std::string store_id;       // since it has answered
+    // Whether the stream has sent all that was stored when it began.
+    bool has_sent_history = false;
+    // The time after which values may be missing, for the next stream.
+    // std::nullopt: the start of the request.
+    std::optional<absl::Time> missing_since;
+    std::string store_id;  // since it has answered
     v1::LiveMachines machines;
     absl::Duration answered_at;  // Clock::Monotonic() of the first message
     // The time of the last message by the own clock.
@@ -78,9 +85,9 @@ class FleetWatch {
   std::unique_ptr<Source> MakeSource(std::shared_ptr<PeerChannel> peer);
   void FollowList(const Peers::List& peers);
   void Connect(Source* source);
-  // Returns the time after which a stream must start that is begun now;
-  // std::nullopt: that of the request.
-  std::optional<absl::Time> StartOf(const Source& source) const;
+  // Returns the time after which the source may have values that did not
+  // arrive; std::nullopt: the start of the request.
+  std::optional<absl::Time> HeardUntil(const Source& source) const;
   // Takes messages. Returns whether there may be more.
   bool Receive(Source* source, absl::Duration now);
   bool Take(Source* source, v1::SubscribeResponse* message);

@@ -103,6 +103,18 @@ LiveMerge::Stream LiveMerge::Resume(const Stream& before) {
   return stream;
 }
 
+FeedUpdate LiveMerge::EndBefore(Stream* stream) {
+  for (const auto& [id, series] : stream->series_) {
+    stream->before_.erase(series);
+  }
+  FeedUpdate update;
+  for (const SeriesPtr& series : stream->before_) {
+    EndSeries(stream->source_, series.get(), &update);
+  }
+  stream->before_.clear();
+  return update;
+}
+
 FeedUpdate LiveMerge::End(const Stream& stream) {
   FeedUpdate update;
   for (const auto& [id, series] : stream.series_) {

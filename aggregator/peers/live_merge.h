@@ -75,6 +75,10 @@ class LiveMerge {
   absl::StatusOr<FeedUpdate> Add(const v1::SubscribeResponse& message,
                                  Stream* stream);
 
+  // Must be called when a stream has sent what is stored. Returns the ends of
+  // the series that the ones it replaces had, and that it does not have.
+  FeedUpdate EndBefore(Stream* stream);
+
   // Returns the ends of the series that a stream has, or had before Resume.
   FeedUpdate End(const Stream& stream);
 

@@ -188,6 +188,10 @@ bool Outbox::Take(Message* message) {
       Move(*first.update, message);
     }
     response->set_lagged(response->lagged() + std::exchange(lagged_, 0));
+    if (is_part_ && has_begun_ && kept_ == 0 &&
+        !std::exchange(has_sent_history_, true)) {
+      response->set_history_sent(true);
+    }
     if (known_.size() > kMaxSeries && !end_.has_value()) {
       end_ = absl::ResourceExhaustedError(
           absl::StrCat("the subscription has more than ", kMaxSeries,
@@ -210,7 +214,7 @@ void Outbox::Move(const FeedUpdate& update, Message* message) {
   for (const SeriesValues& values : update.values) {
     if (known_.insert(values.series->id()).second) {
       *response.add_series() = *values.series;
-      if (with_rankings_) {
+      if (is_part_) {
         v1::SeriesRanking* const ranking = response.add_rankings();
         ranking->set_weighted(values.is_weighted);
         ranking->set_interval_nanos(absl::ToInt64Nanoseconds(values.interval));

@@ -32,11 +32,11 @@ class Outbox {
   // The limit of series of a subscription.
   static constexpr size_t kMaxSeries = 200'000;
 
-  // `clock` must outlive the outbox. `with_rankings`: whether messages say how
-  // series rank.
+  // `clock` must outlive the outbox. `is_part`: whether messages say how series
+  // rank, and the one after Begin with the last history or paced value says so.
   explicit Outbox(const Choice& choice, const Clock* clock = &Clock::Real(),
-                  bool with_rankings = false)
-      : with_rankings_(with_rankings), chooser_(choice, clock) {}
+                  bool is_part = false)
+      : is_part_(is_part), chooser_(choice, clock) {}
 
   // Sets a function that is called, without a lock, when the outbox becomes
   // non-empty.
@@ -99,7 +99,7 @@ class Outbox {
   // non-empty.
   void Change(absl::FunctionRef<void()> change) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const bool with_rankings_;
+  const bool is_part_;
   mutable absl::Mutex mutex_;
   LiveChooser chooser_ ABSL_GUARDED_BY(mutex_);
   std::function<void()> listener_ ABSL_GUARDED_BY(mutex_);
@@ -114,6 +114,7 @@ class Outbox {
   std::optional<v1::UnreachablePeers> unreachable_ ABSL_GUARDED_BY(mutex_);
   bool begins_ ABSL_GUARDED_BY(mutex_) = false;  // the next message is due
   bool has_begun_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_sent_history_ ABSL_GUARDED_BY(mutex_) = false;
   bool defers_history_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
 };

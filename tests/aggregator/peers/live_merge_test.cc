@@ -124,6 +124,23 @@ TEST(LiveMergeTest, StreamThatIsBegunAgainHasTheSeriesOfBefore) {
   EXPECT_THAT(Text(merge.End(again)), ElementsAre("-2"));
 }
 
+TEST(LiveMergeTest, SeriesEndThatAStreamBegunAgainDoesNotHave) {
+  LiveMerge merge;
+  LiveMerge::Stream lost = merge.Begin();
+  LiveMerge::Stream other = merge.Begin();
+  for (uint32_t id = 1; id <= 3; ++id) {
+    EXPECT_OK(merge.Add(Values(id, absl::StrCat("web-", id), 10, {1}), &lost));
+  }
+  // One machine moves meanwhile, and one has no new value.
+  EXPECT_OK(merge.Add(Values(1, "web-3", 11, {1}), &other));
+  LiveMerge::Stream again = merge.Resume(lost);
+  EXPECT_THAT(Text(merge.Add(Values(8, "web-1", 10, {1}), &again)), IsEmpty());
+  EXPECT_THAT(Text(merge.EndBefore(&again)), ElementsAre("-2"));
+  EXPECT_THAT(Text(merge.EndBefore(&again)), IsEmpty());
+  EXPECT_THAT(Text(merge.End(again)), ElementsAre("-1"));
+  EXPECT_THAT(Text(merge.End(other)), ElementsAre("-3"));
+}
+
 // A subscriber that reads slowly gets an end late.
 TEST(LiveMergeTest, EndOfAnInstanceIsNotThatOfItsSuccessor) {
   LiveMerge merge;

@@ -30,6 +30,20 @@ TEST_F(HistoryTest, ArrivesFirstAndOnce) {
   EXPECT_THAT(reader->Read(), ElementsAre("1@6=3", "1@7=3"));
 }
 
+TEST_F(HistoryTest, EndsWithAMarkInAPart) {
+  DiskAgent agent(&store_);
+  const uint32_t c = agent.Disk("C:");
+  agent.Ticks(0, 5, {{c, 3}});
+  ASSERT_OK(agent.Send());
+  const auto reader = Subscribe(
+      {kQueue}, {.start = kStart + absl::Seconds(3), .is_part = true});
+  EXPECT_THAT(reader->Read(), ElementsAre("+1 web-1 \\Disk(C:)\\Queue Length",
+                                          "1@4=3", "1@5=3", "history sent"));
+  agent.Ticks(6, 6, {{c, 3}});
+  Arrive(agent);
+  EXPECT_THAT(reader->Read(), ElementsAre("1@6=3"));
+}
+
 TEST_F(HistoryTest, IncludesEndedSeries) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");

@@ -25,8 +25,8 @@ namespace fleetperf::aggregator {
 
 // Reads a subscriber's messages: "+1 web-1 \Disk(C:)\Queue Length", "1@5=2" for
 // a value 5 s after the start, "1@5=2*0.5" with its presence if any of the
-// values has one, "1@5 gap", "1@5 raw 2", "-1". Series have the numbers in the
-// order of their first mention.
+// values has one, "1@5 gap", "1@5 raw 2", "-1", "history sent". Series have the
+// numbers in the order of their first mention.
 class Reader {
  public:
   explicit Reader(std::shared_ptr<Subscription> subscription)
@@ -98,6 +98,7 @@ class Reader {
     for (const uint32_t id : response.ended()) {
       notes->push_back(absl::StrCat("-", NumberOf(id)));
     }
+    if (response.history_sent()) notes->push_back("history sent");
   }
 
   int NumberOf(uint32_t id) {
@@ -122,6 +123,7 @@ class HubTest : public ::testing::Test {
     bool raw = false;
     Choice choice;
     std::optional<absl::Time> start;
+    bool is_part = false;
   };
   // Returns nullptr and reports a failure if the hub refuses the subscription.
   std::unique_ptr<Reader> Subscribe(const std::vector<std::string>& paths) {
@@ -136,7 +138,8 @@ class HubTest : public ::testing::Test {
             .paths = *std::move(parsed),
             .form = {.interval = wanted.interval, .raw = wanted.raw},
             .choice = wanted.choice,
-            .start = wanted.start},
+            .start = wanted.start,
+            .is_part = wanted.is_part},
         &clock_));
     EXPECT_OK(hub_.Add(reader->subscription()));
     Work();
