@@ -405,7 +405,9 @@ TEST_F(ManyAggregators, EachAnswersForTheFleet) {
   EXPECT_THAT(AskPage("b", "countersets", nlohmann::json::object()),
               HasSubstr("\"machines\":300"));
   EXPECT_THAT(AskPage("b", "query", count), counted(300));
-  EXPECT_THAT(AskPage("b", "explain", {{"path", "\\\\m-000\\Numbers\\Number"}}),
+  EXPECT_THAT(AskPage("b", "explain",
+                      {{"path", "\\\\m-000\\Numbers\\Number"},
+                       {"time", FormatUtc(kStart + absl::Seconds(3))}}),
               HasSubstr("\"formula\""));
 
   // Viewers of two of them get the values of all machines.

@@ -58,7 +58,7 @@ class StoreOfPeer : public v1::PeerService::Service {
   grpc::Status ReadSamples(
       grpc::ServerContext*, const v1::ReadSamplesRequest* request,
       grpc::ServerWriter<v1::ReadSamplesResponse>* writer) override {
-    return RpcFromStatus(AnswerReadSamples(store_, *request,
+    return RpcFromStatus(AnswerReadSamples(store_, store_, *request,
                                            /*is_cancelled=*/nullptr,
                                            [&](const auto& response) {
                                              writer->Write(response);
@@ -130,6 +130,7 @@ class FleetViewTest : public ::testing::Test {
   std::unique_ptr<FleetView> MakeView(absl::Time now) {
     auto view =
         FleetView::Make({.own = *own_,
+                         .own_samples = *own_,
                          .now_of = [now](const std::string&) { return now; },
                          .peers = peers_},
                         v1::DescribeRequest(), /*paths=*/{});
