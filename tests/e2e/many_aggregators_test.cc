@@ -551,6 +551,7 @@ TEST_F(ManyAggregators, OnlyAggregatorsReadAsPeers) {
     return reader->Finish().error_code();
   };
   EXPECT_EQ(describe(tls), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(subscribe(tls, true), grpc::StatusCode::PERMISSION_DENIED);
   Introduce();
   EXPECT_EQ(subscribe(tls, true), grpc::StatusCode::CANCELLED);
   EXPECT_EQ(subscribe(tls, false), grpc::StatusCode::PERMISSION_DENIED);
