@@ -309,6 +309,9 @@ absl::string_view EngineLabels::Find(absl::string_view name) const {
 }
 
 absl::Status ReadMatrix(std::string json, MatrixSink* sink) {
+  // The check of a character of several bytes that the end cuts off reads three
+  // bytes beyond the final zero.
+  json.append(3, '\0');
   MatrixHandler handler(sink);
   rapidjson::InsituStringStream stream(json.data());
   rapidjson::Reader reader;
