@@ -229,13 +229,13 @@ class RunningAggregator : public Aggregator {
     if (!usable.ok()) spdlog::warn("{}", std::string(usable.message()));
   }
 
-  // What questions read.
+  // The samples that questions read.
   ReadableStore* samples() {
     return history_ != nullptr ? static_cast<ReadableStore*>(history_.get())
                                : store_.get();
   }
 
-  // What services and the page answer with.
+  // The parts that services and the page answer with.
   FleetLists lists() {
     return FleetLists(scopes_.get(), own_machines_.get(), &list_slots_);
   }

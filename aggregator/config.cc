@@ -128,8 +128,15 @@ std::optional<ExportConfig> ReadExport(ConfigSection& root) {
 std::optional<EngineTarget> ReadHistory(
     ConfigSection& root, const std::optional<ExportConfig>& exporting) {
   if (!root.Has("history")) return std::nullopt;
-  EngineTarget target = ReadEngineTarget(root.Section("history"),
-                                         "https://engine.example/api/v1/query");
+  ConfigSection section = root.Section("history");
+  EngineTarget target =
+      ReadEngineTarget(section, "https://engine.example/api/v1/query");
+  // An address that is copied from `export` would answer each query with an
+  // error.
+  if (!target.url.empty() &&
+      !absl::EndsWith(DisplayUrl(target), "/api/v1/query")) {
+    section.Error("url", "does not end in /api/v1/query");
+  }
   if (!exporting.has_value() || !exporting->raw) {
     root.Error("history",
                "needs an engine that gets raw samples; set export.raw: true");

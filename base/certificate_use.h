@@ -1,4 +1,4 @@
-// What a certificate may be used for.
+// The permitted uses of a certificate.
 
 #ifndef FLEETPERF_BASE_CERTIFICATE_USE_H_
 #define FLEETPERF_BASE_CERTIFICATE_USE_H_

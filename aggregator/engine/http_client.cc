@@ -174,10 +174,13 @@ class HttpClient::Connection {
     // Without this line, curl would wait for "100 Continue" before large
     // bodies.
     headers->Add("Expect:");
-    ASSIGN_OR_RETURN(const std::string authorization,
-                     ReadAuthorization(target_));
-    if (!authorization.empty()) {
-      headers->Add(absl::StrCat("Authorization: ", authorization));
+    const auto authorization = ReadAuthorization(target_);
+    if (!authorization.ok()) {
+      // Its code would say that the user lacks a right or named no machine.
+      return absl::FailedPreconditionError(authorization.status().message());
+    }
+    if (!authorization->empty()) {
+      headers->Add(absl::StrCat("Authorization: ", *authorization));
     }
     return absl::OkStatus();
   }

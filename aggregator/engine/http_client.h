@@ -50,7 +50,7 @@ class HttpClient {
   //
   // Unavailable: there is no connection or no answer.
   // Cancelled: after Cancel.
-  // Others: a file of the target cannot be read.
+  // FailedPrecondition: a file of the target cannot be read.
   absl::StatusOr<HttpAnswer> Post(
       absl::string_view body,
       const std::function<absl::Status()>& on_wait = nullptr);

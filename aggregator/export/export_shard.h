@@ -92,7 +92,7 @@ class ExportShard {
                    const PathSet* paths);
   absl::Status Add(absl::string_view labels,
                    absl::Span<const ExportSample> samples);
-  // What MachineEncoder takes for raw series.
+  // For raw series: see MachineEncoder.
   RawEpochs* raw() { return options_.raw ? &epochs_ : nullptr; }
   // Drops samples that were read and not sent.
   void Forget();

@@ -47,7 +47,7 @@ struct ExportedRawSchema {
   ExportedRawName epoch;
 };
 
-// What the paths of a machine select in a counterset.
+// The part of a counterset that the paths of a machine select.
 struct ExportedSelection {
   const ExportedSchema* schema = nullptr;
   std::optional<SelectedCounterset> selected;  // unless all

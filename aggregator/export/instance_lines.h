@@ -17,7 +17,7 @@
 
 namespace fleetperf::aggregator {
 
-// What the instances of a line have in common.
+// The property that the instances of a line have in common.
 enum class LineKind : uint8_t {
   // Their name and number. The number counts, at each tick, the instances with
   // that name from 0, by instance id, as PDH does: after the end of an

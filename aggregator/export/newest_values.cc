@@ -18,7 +18,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// What an entry of the table takes beside its labels, about.
+// The bytes that an entry of the table takes besides its labels, about.
 constexpr size_t kEntryBytes = 64;
 
 // Queries of one interval whose last ticks are about as old. Machines whose

@@ -26,6 +26,8 @@ RawEncoder::RawEncoder(std::string machine, const PathSet* paths,
                        ExportedSchemas* schemas, RawEpochs* epochs)
     : machine_(std::move(machine)),
       paths_(paths),
+      path_numbers_(paths != nullptr ? paths->NumbersFor(machine_)
+                                     : std::vector<size_t>()),
       schemas_(*schemas),
       epochs_(*epochs) {}
 
@@ -72,10 +74,9 @@ void RawEncoder::SetColumns(const CollectedQuery& query, Query* made) const {
     positions.erase(position);
   }
   if (paths_ == nullptr) return;
-  made->selected = paths_->SelectFrom(machine_, query.schema);
-  if (made->selected.has_value()) {
-    SetNeeded(query, *made->selected, &made->columns);
-  }
+  const auto& selected =
+      schemas_.Select(paths_, path_numbers_, query.schema).selected;
+  if (selected.has_value()) SetNeeded(query, *selected, &made->columns);
   std::erase_if(made->columns,
                 [](const Column& column) { return column.needed_by.empty(); });
 }
@@ -95,28 +96,24 @@ void RawEncoder::SetNeeded(const CollectedQuery& query,
       if (!columns.has_value()) continue;
       const std::vector<size_t> numbers = columns->Numbers();
       for (Column& column : *all) {
-        if (std::count(numbers.begin(), numbers.end(), column.number) > 0) {
-          column.needed_by.push_back(id);
+        const bool is_needed =
+            std::count(numbers.begin(), numbers.end(), column.number) > 0;
+        std::vector<const Selection*>& needed_by = column.needed_by;
+        if (is_needed &&
+            (needed_by.empty() || needed_by.back() != &selection)) {
+          needed_by.push_back(&selection);
         }
       }
     }
   }
 }
 
-bool RawEncoder::Selects(const Query& query, const InstanceLine& line,
-                         const Column& column) {
-  if (!query.selected.has_value()) return true;
-  return std::any_of(
-      query.selected->selections.begin(), query.selected->selections.end(),
-      [&](const Selection& selection) {
-        return selection.MatchesInstance(line.instance->name) &&
-               std::any_of(column.needed_by.begin(), column.needed_by.end(),
-                           [&](uint32_t id) {
-                             return std::count(selection.counter_ids.begin(),
-                                               selection.counter_ids.end(),
-                                               id) > 0;
-                           });
-      });
+bool RawEncoder::Selects(const InstanceLine& line, const Column& column) {
+  return column.needed_by.empty() ||
+         std::any_of(column.needed_by.begin(), column.needed_by.end(),
+                     [&](const Selection* selection) {
+                       return selection->MatchesInstance(line.instance->name);
+                     });
 }
 
 void RawEncoder::KeepPresent() {
@@ -152,7 +149,7 @@ absl::Status RawEncoder::AddInstance(
     const std::vector<InstanceLine::Part>& parts, InstanceLine* line, Add add) {
   bool is_selected = false;
   for (const Column& column : query_->columns) {
-    if (!Selects(*query_, *line, column)) continue;
+    if (!Selects(*line, column)) continue;
     is_selected = true;
     ClearSamples();
     for (const InstanceLine::Part& part : parts) {
@@ -244,7 +241,7 @@ absl::Status RawEncoder::EndQuery(Query* query, Add add) {
     const std::string& labels = LabelsOf(query->labels, &line);
     bool is_selected = false;
     for (const Column& column : query->columns) {
-      if (!Selects(*query, line, column)) continue;
+      if (!Selects(line, column)) continue;
       is_selected = true;
       RETURN_IF_ERROR(AddSamples(*column.name, labels, add));
     }

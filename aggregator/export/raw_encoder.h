@@ -54,12 +54,13 @@ class RawEncoder {
   struct Column {
     size_t number = 0;  // in the query
     const ExportedRawName* name = nullptr;
-    std::vector<uint32_t> needed_by;  // selected counters, unless all are
+    // The selections with a counter that needs the column; empty: all counters
+    // are selected. Valid until ExportedSchemas::Trim.
+    std::vector<const Selection*> needed_by;
   };
   // A query and its equals in other epochs, whose series are the same.
   struct Query {
     const ExportedRawSchema* schema = nullptr;
-    std::optional<SelectedCounterset> selected;  // unless all
     std::vector<Column> columns;  // empty: there are no raw series
     Labels labels;
     // Encoded, without the metric's name.
@@ -72,13 +73,12 @@ class RawEncoder {
 
   Query& QueryOf(const std::shared_ptr<const CollectedQuery>& query);
   void SetColumns(const CollectedQuery& query, Query* made) const;
-  // Notes the selected counters that need each column.
+  // Notes the selections that need each column.
   static void SetNeeded(const CollectedQuery& query,
                         const SelectedCounterset& selected,
                         std::vector<Column>* all);
   void KeepPresent();
-  static bool Selects(const Query& query, const InstanceLine& line,
-                      const Column& column);
+  static bool Selects(const InstanceLine& line, const Column& column);
   absl::Status AddInstance(const std::vector<InstanceLine::Part>& parts,
                            InstanceLine* line, Add add);
   void AppendColumn(const InstanceLine::Part& part, const FrameColumn& column);
@@ -97,6 +97,7 @@ class RawEncoder {
 
   const std::string machine_;
   const PathSet* const paths_;
+  const std::vector<size_t> path_numbers_;  // of the machine
   ExportedSchemas& schemas_;
   RawEpochs& epochs_;
   absl::flat_hash_map<std::string, std::unique_ptr<Query>>

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/export/raw_names.h"
-#include "aggregator/samples/machine_name.h"
+#include "aggregator/store/machine_epochs.h"
 #include "base/sha256.h"
 
 namespace fleetperf::aggregator {
@@ -18,21 +18,15 @@ double RawEpochs::Of(const std::string& machine, uint32_t epoch_number) {
   const auto known = known_.find(epoch_number);
   if (known != known_.end()) return known->second;
   if (known_.size() > kMaxEpochs) known_.clear();
-  const std::string agent = store_.directory().AgentOf(machine);
-  Learn(agent.empty() ? machine : agent);
-  Learn(OwnAgentName(machine));
+  for (const auto& [number, epoch] : EpochsOfMachine(store_, machine)) {
+    known_.try_emplace(number, RawLow(epoch));
+  }
   // Another agent may have collected the machine before.
   return known_
       .try_emplace(
           epoch_number,
           RawLow(Fingerprint(absl::StrCat(store_.id(), " ", epoch_number))))
       .first->second;
-}
-
-void RawEpochs::Learn(const std::string& agent) {
-  for (const auto& [number, epoch] : store_.EpochsOf(agent)) {
-    known_.try_emplace(number, RawLow(epoch));
-  }
 }
 
 }  // namespace fleetperf::aggregator

@@ -24,8 +24,6 @@ class RawEpochs {
   double Of(const std::string& machine, uint32_t epoch_number);
 
  private:
-  void Learn(const std::string& agent);
-
   const Store& store_;
   absl::flat_hash_map<uint32_t, double> known_;  // by number
 };

@@ -50,7 +50,7 @@ inline constexpr char kOccurrenceLabel[] = "occurrence";
 // Of the series of epochs.
 inline constexpr char kColumnsLabel[] = "columns";  // ColumnsText
 
-// Seconds as a decimal number: "1", "0.5". absl::ParseDuration reads it with an
+// Seconds as a decimal number: "1", "1.5". absl::ParseDuration reads it with an
 // "s" behind it.
 std::string IntervalText(absl::Duration interval);
 // Identifies a registration among those of a machine: 16 hexadecimal digits.

@@ -19,23 +19,23 @@ class RemoteWriteClient {
  public:
   explicit RemoteWriteClient(EngineTarget target);
 
-  // Sends a body of WriteRequestBuilder::Take, and waits for the answer for at
-  // most the target's timeout. Files of the target are read again, so that
+  // Sends a body of WriteRequestBuilder::Encode, and waits for the answer for
+  // at most the target's timeout. Files of the target are read again, so that
   // replaced ones hold: secrets by each call, those of TLS by each connection.
   // Messages name the engine and the next step, and quote the engine.
   //
   // OK: the engine has the samples.
   // InvalidArgument: the engine refuses these samples, and would again.
   // Unauthenticated, PermissionDenied: it refuses the credentials. The samples
-  //     can be sent again once somebody has mended these.
-  // Internal: the engine fails, perhaps because of these samples (500). They
-  // can
-  //     be sent again.
+  //     can be sent again once the credentials are mended.
+  // Internal: the engine fails (500), perhaps because of these samples. They
+  //     can be sent again.
   // Unavailable: there is no connection or no answer, the engine is overloaded
   //     or out of order, or the URL is not that of an engine. The samples can
   //     be sent again; the engine may have them already.
   // Cancelled: after Cancel.
-  // Others: a file of the target cannot be read. As Unauthenticated.
+  // FailedPrecondition: a file of the target cannot be read. As
+  //     Unauthenticated.
   absl::Status Send(absl::string_view body);
 
   // How long the engine, in its answer to the last request, asks to wait before

@@ -17,11 +17,8 @@
 namespace fleetperf::aggregator {
 namespace {
 
-constexpr absl::Duration kMaxInterval = absl::Hours(24);
 // Lives in memory.
 constexpr size_t kMaxLives = 100'000;
-// The modulus of RawLow.
-constexpr uint64_t kLowRange = uint64_t{1} << 53;
 // The store does not reach such numbers of epochs.
 constexpr uint32_t kUnknownEpoch = uint32_t{1} << 31;
 
@@ -153,7 +150,7 @@ EngineFrames::EngineFrames(const ReadableStore::ReadRequest* request,
                            const std::map<uint32_t, uint64_t>& known_epochs)
     : request_(*request) {
   for (const auto& [number, epoch] : known_epochs) {
-    known_epochs_[epoch % kLowRange] = number;
+    known_epochs_[static_cast<uint64_t>(RawLow(epoch))] = number;
   }
 }
 
@@ -169,7 +166,8 @@ std::shared_ptr<const CollectedQuery> EngineFrames::QueryOf(
   auto read = ReadColumns(columns, query.schema->registration);
   if (!read.has_value() ||
       !absl::ParseDuration(absl::StrCat(interval, "s"), &query.interval) ||
-      query.interval < absl::Seconds(1) || query.interval > kMaxInterval) {
+      query.interval < kMinCollectionInterval ||
+      query.interval > kMaxCollectionInterval) {
     return nullptr;
   }
   query.columns = *std::move(read);

@@ -101,7 +101,7 @@ std::set<uint32_t> ColumnsOf(const SelectedCounterset& counterset) {
 EngineQuestion::EngineQuestion(absl::string_view machine,
                                const std::vector<SelectedCounterset>& selected)
     : selected_(selected) {
-  const std::string label = MachineLabels(machine, {}).at("machine");
+  const std::string label = ValidUtf8(machine);
   for (size_t i = 0; i < selected.size(); ++i) Add(selected[i], i, label);
 }
 

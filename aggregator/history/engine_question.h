@@ -14,7 +14,7 @@
 
 namespace fleetperf::aggregator {
 
-// What the samples of a raw series are.
+// The kind of the samples of a raw series.
 struct SeriesRole {
   enum class Kind : uint8_t {
     kPerfTime,

@@ -79,8 +79,10 @@ absl::Status EngineReader::ReadPiece(int64_t begin, int64_t end, size_t* bytes,
     const absl::Status read = ReadMatrix(std::move(answer), series);
     if (!read.ok()) {
       return absl::Status(
-          read.code(), absl::StrCat("cannot read samples from ", engine_.name(),
-                                    ": ", read.message()));
+          read.code(),
+          absl::StrCat(
+              "cannot read samples from ", engine_.name(), ": ", read.message(),
+              "; check that history.url is that of a query interface"));
     }
   }
   return absl::OkStatus();

@@ -4,8 +4,7 @@
 
 #include "aggregator/history/engine_reader.h"
 #include "aggregator/peers/frame_slice.h"
-#include "aggregator/peers/sample_answer.h"
-#include "aggregator/samples/machine_name.h"
+#include "aggregator/store/machine_epochs.h"
 #include "base/status_macros.h"
 #include "perflib/clocks.h"
 
@@ -45,15 +44,6 @@ absl::Time HistoryStore::SeamOf(const std::string& machine) const {
   return now - kept_ + std::min(kMargin, kept_ / 4);
 }
 
-// An agent's epochs. The aggregator's own counters have an agent of their own,
-// which the directory does not name if the machine has another one, too.
-std::map<uint32_t, uint64_t> HistoryStore::EpochsOf(
-    const std::string& machine) const {
-  std::map<uint32_t, uint64_t> epochs = EpochsOfMachine(own_, machine);
-  epochs.merge(own_.EpochsOf(OwnAgentName(machine)));
-  return epochs;
-}
-
 absl::Status HistoryStore::Read(
     const ReadRequest& request,
     absl::FunctionRef<absl::Status(const Frame&)> on_frame,
@@ -62,7 +52,8 @@ absl::Status HistoryStore::Read(
   if (request.from >= seam || request.selected == nullptr) {
     return own_.Read(request, on_frame, on_loss);
   }
-  EngineReader reader(engine_.get(), &request, EpochsOf(request.machine));
+  EngineReader reader(engine_.get(), &request,
+                      EpochsOfMachine(own_, request.machine));
   RETURN_IF_ERROR(reader.Read(
       request.from, std::min(seam, request.to + absl::Nanoseconds(100)),
       on_frame));

@@ -28,7 +28,7 @@ namespace fleetperf::aggregator {
 // Samples before a time, the seam, come from the engine, and all others from
 // the own store, in full resolution. The seam is as old as the own store
 // allows. Machines, labels and countersets are those of the own store. An
-// engine has no losses; those that the own store knows are reported.
+// engine has no losses; the own store reports the losses that it knows.
 // Thread-safe.
 class HistoryStore : public ReadableStore {
  public:
@@ -66,7 +66,6 @@ class HistoryStore : public ReadableStore {
                             absl::FunctionRef<void(const Loss&)> on_loss);
   absl::Time SeamOf(const std::string& machine) const
       ABSL_LOCKS_EXCLUDED(mutex_);
-  std::map<uint32_t, uint64_t> EpochsOf(const std::string& machine) const;
 
   Store& own_;
   const std::unique_ptr<SampleEngine> engine_;

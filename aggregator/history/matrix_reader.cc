@@ -15,7 +15,8 @@ namespace {
 
 constexpr size_t kMaxLabelsOfSeries = 128;
 constexpr size_t kMaxBytesOfLabels = 64 << 10;  // of a series
-// Of what is skipped, which bounds the parser's recursion.
+// The limit of nested values that are skipped, which bounds the parser's
+// recursion.
 constexpr int kMaxDepth = 64;
 // Far beyond every clock; in seconds.
 constexpr double kMaxTime = 1e11;
@@ -283,7 +284,7 @@ class MatrixHandler
   absl::Status status_;
   Place place_ = Place::kStart;
   Field field_ = Field::kOther;
-  int depth_ = 0;  // of what is skipped
+  int depth_ = 0;  // of skipped values
   bool is_success_ = false;
   bool has_result_ = false;
   std::string error_;

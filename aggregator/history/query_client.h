@@ -29,12 +29,12 @@ class SampleEngine {
 
   // Evaluates an expression of PromQL at a time, and returns the answer: JSON,
   // of a size that fits into memory several times. Errors name the engine and
-  // the next step.
+  // quote its answer, or name the file that cannot be read.
   //
   // ResourceExhausted: the answer would be too large; ask for a shorter time.
-  // FailedPrecondition: somebody has to change the configuration.
+  // FailedPrecondition: the configuration or a file of it must be changed.
   // Unavailable: the engine cannot be reached, or cannot answer now.
-  // Others: those of `on_wait`, and of a file that cannot be read.
+  // Others: those of `on_wait`.
   virtual absl::StatusOr<std::string> Query(const std::string& expression,
                                             absl::Time time,
                                             const OnWait& on_wait) = 0;

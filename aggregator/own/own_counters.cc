@@ -263,8 +263,8 @@ Group PageCounters(const web::WebPage* page) {
   return {{{90, kPerfCounterLargeRawcount, "Page Connections",
             "Open connections of browsers; 0 without a page."},
            {91, kPerfCounterLargeRawcount, "Page Viewers",
-            "Browsers' answers in progress with live values. Those that ask "
-            "for the same share a subscription."},
+            "Browsers' answers in progress with live values. Answers with "
+            "the same values share a subscription."},
            {92, kPerfCounterBulkCount, "Page Requests/sec",
             "Requests of browsers."},
            {93, kPerfCounterLargeDelta, "Page Requests Denied",

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/peers/sample_decoder.h"
 #include "base/channel.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
@@ -23,15 +24,12 @@ namespace {
 constexpr size_t kMaxPartBytes = 1 << 20;
 constexpr size_t kMaxSchemaBytes = 8 << 20;
 static_assert(kMaxSchemaBytes < kMaxMessageBytes);
-constexpr int64_t kMaxIntervalNanos = int64_t{366} * 24 * 3600 * 1'000'000'000;
 // The limit of a description in memory, some hundred bytes for each machine.
 constexpr size_t kMaxDescriptionBytes = 256 << 20;
 // Besides the contents of an entry of a list or map.
 constexpr size_t kBytesOfListEntry = 100;
 // Of a counter in a set.
 constexpr size_t kBytesOfCounter = 40;
-// As many as a directory has of a machine.
-constexpr int kMaxTicks = 1024;
 
 absl::Status MalformedDescription(absl::string_view what) {
   return absl::DataLossError(
@@ -279,7 +277,8 @@ absl::Status DescriptionReader::AddQuery(
     return MalformedDescription("schema of a query");
   }
   if (proto.interval_nanos() <= 0 ||
-      proto.interval_nanos() > kMaxIntervalNanos) {
+      proto.interval_nanos() >
+          absl::ToInt64Nanoseconds(SampleDecoder::kMaxInterval)) {
     return MalformedDescription("interval of a query");
   }
   RETURN_IF_ERROR(
@@ -302,7 +301,7 @@ absl::Status DescriptionReader::AddMachine(
     const v1::DescribeResponse::Machine& proto) {
   RETURN_IF_ERROR(CheckName("a machine", proto.name()));
   RETURN_IF_ERROR(CheckName("the agent of a machine", proto.agent()));
-  if (proto.ticks_size() > kMaxTicks) {
+  if (static_cast<size_t>(proto.ticks_size()) > kMaxQueriesOfMachine) {
     return MalformedDescription("number of a machine's queries");
   }
   RETURN_IF_ERROR(

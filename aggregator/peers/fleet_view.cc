@@ -10,9 +10,10 @@
 #include "aggregator/peers/frame_join.h"
 #include "aggregator/peers/peer_calls.h"
 #include "aggregator/peers/places.h"
-#include "aggregator/peers/sample_answer.h"
 #include "aggregator/query/question.h"
 #include "aggregator/query/resolver.h"
+#include "aggregator/samples/stored_machine.h"
+#include "aggregator/store/machine_epochs.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 
@@ -141,8 +142,9 @@ absl::Status FleetView::Describe(const v1::DescribeRequest& request) {
     PeerChannel* const peer = options_.peers[i].get();
     absl::StatusOr<Description>& description = answers[i];
     if (!description.ok()) {
-      unreachable_.push_back(
-          {peer->address(), std::string(description.status().message())});
+      v1::UnreachablePeer& unreachable = unreachable_.emplace_back();
+      unreachable.set_address(peer->address());
+      unreachable.set_reason(std::string(description.status().message()));
       continue;
     }
     // All aggregators may have the same list, which then has their own address.
@@ -219,7 +221,9 @@ absl::Status FleetView::Join(
     absl::FunctionRef<absl::Status(const Frame&)> on_frame,
     absl::FunctionRef<void(const Loss&)> on_loss) {
   static Places* const places = new Places(kMaxJoins);
-  const Places::Place place(places);
+  ASSIGN_OR_RETURN(const auto place, places->Take([&]() -> absl::Status {
+    return request.on_chunk ? request.on_chunk() : absl::OkStatus();
+  }));
   ReadRequest unfolded = request;
   unfolded.may_fold = nullptr;
   FrameJoin join;
@@ -247,7 +251,7 @@ absl::StatusOr<std::string> FleetView::GetCatalogue(
   return GetCatalogueOfPeer(options_.parent, known->second, hash);
 }
 
-std::vector<ReadableStore::StoredMachine> FleetView::GetMachines() const {
+std::vector<StoredMachine> FleetView::GetMachines() const {
   std::vector<StoredMachine> machines;
   for (const auto& [name, machine] : machines_) {
     if (!directory_.HasMachine(name)) continue;

@@ -20,6 +20,7 @@
 #include "aggregator/store/readable_store.h"
 #include "aggregator/store/store.h"
 #include "fleetperf/v1/peer.pb.h"
+#include "fleetperf/v1/query.pb.h"
 
 namespace grpc {
 class ServerContextBase;
@@ -70,11 +71,9 @@ class FleetView : public ReadableStore {
   PeerChannel* HolderOf(const std::string& machine) const;
 
   // The peers whose machines are missing.
-  struct Unreachable {
-    std::string address;
-    std::string reason;
-  };
-  const std::vector<Unreachable>& unreachable() const { return unreachable_; }
+  const std::vector<v1::UnreachablePeer>& unreachable() const {
+    return unreachable_;
+  }
 
  private:
   // A store with samples of a machine.
@@ -108,7 +107,7 @@ class FleetView : public ReadableStore {
   Directory directory_;
   std::map<std::string, Machine> machines_;
   std::map<std::string, PeerChannel*> catalogues_;  // of peers, by hash
-  std::vector<Unreachable> unreachable_;
+  std::vector<v1::UnreachablePeer> unreachable_;
 };
 
 }  // namespace fleetperf::aggregator

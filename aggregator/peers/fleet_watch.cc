@@ -72,13 +72,13 @@ absl::Duration FleetWatch::Work(const Peers::List& peers, absl::Duration now) {
     }
     has_more |= Receive(source.get(), now);
   }
-  if (!has_begun_ && IsReadyToBegin(now)) {
+  if (!begun_at_.has_value() && IsReadyToBegin(now)) {
     Begin(now);
     has_more = true;
   }
   if (has_more) return now;
   absl::Duration next = absl::InfiniteDuration();
-  if (!has_begun_ && now < *begin_until_) next = *begin_until_;
+  if (!begun_at_.has_value() && now < *begin_until_) next = *begin_until_;
   for (const auto& source : sources_) {
     if (source->peer == nullptr || source->stream != nullptr) continue;
     next = std::min(next, source->next_attempt);
@@ -142,8 +142,9 @@ std::optional<absl::Time> FleetWatch::HeardUntil(const Source& source) const {
 
 bool FleetWatch::Receive(Source* source, absl::Duration now) {
   for (int i = 0; i < kMessagesAtOnce; ++i) {
-    const bool must_wait = has_begun_ ? options_.merged->IsFullOfHistory()
-                                      : source->first.has_value();
+    const bool must_wait = begun_at_.has_value()
+                               ? options_.merged->IsFullOfHistory()
+                               : source->first.has_value();
     if (must_wait) return false;
     v1::SubscribeResponse message;
     if (!Take(source, &message)) {
@@ -181,11 +182,11 @@ void FleetWatch::Use(const v1::SubscribeResponse& message, Source* source,
     source->problem = absl::OkStatus();
     const bool is_duplicate = IsDuplicate(*source);
     if (is_duplicate) Disconnect(source, now + kDuplicateWait);
-    if (has_begun_) ReportUnreachable();
+    if (begun_at_.has_value()) ReportUnreachable();
     if (is_duplicate) return;
   }
   if (HasValues(message)) source->heard_at = Clock::Real().Now();
-  if (!has_begun_) {
+  if (!begun_at_.has_value()) {
     source->first = message;
     return;
   }
@@ -237,7 +238,7 @@ void FleetWatch::Fail(Source* source, const absl::Status& problem,
     source->backoff.Reset();
   }
   Disconnect(source, now + source->backoff.Next());
-  if (!has_begun_) return;
+  if (!begun_at_.has_value()) return;
   ReportMachines();
   ReportUnreachable();
 }
@@ -275,7 +276,6 @@ void FleetWatch::Begin(absl::Duration now) {
   if (all_are_missing && first.missing_size() > 0 && !has_problem) {
     return options_.merged->End(absl::NotFoundError(first.missing(0).reason()));
   }
-  has_begun_ = true;
   begun_at_ = Clock::Real().Now();
   options_.merged->SetFirst(std::move(first));
   ReportUnreachable();

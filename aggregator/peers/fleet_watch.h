@@ -110,9 +110,8 @@ class FleetWatch {
   std::vector<std::unique_ptr<Source>> sources_;
   // Until when the first message waits for peers; std::nullopt: no call yet.
   std::optional<absl::Duration> begin_until_;
-  bool has_begun_ = false;
-  std::optional<absl::Time> begun_at_;
-  std::set<std::string> reported_;  // addresses of unreachable peers
+  std::optional<absl::Time> begun_at_;  // std::nullopt: not yet
+  std::set<std::string> reported_;      // addresses of unreachable peers
 };
 
 }  // namespace fleetperf::aggregator

@@ -68,7 +68,7 @@ class FleetWatches {
     bool is_woken_ ABSL_GUARDED_BY(mutex_) = false;
   };
 
-  // What the thread must do before it goes on.
+  // Work for the thread before it goes on.
   struct Changes {
     std::vector<std::pair<Key, std::unique_ptr<FleetWatch>>> added;
     std::vector<Key> removed;

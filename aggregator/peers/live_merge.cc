@@ -177,12 +177,8 @@ absl::Status LiveMerge::AddPoints(const v1::Points& points, Stream* stream,
             });
   if (added.values().empty()) return absl::OkStatus();
   added.set_series(series.name->id());
-  series.source = stream->source_;
-  series.stream = stream->number_;
-  series.id = points.series();
-  series.newest = times.back();
-  series.is_open = true;
-  stream->NoteTime(absl::FromUnixNanos(times.back()));
+  Note(points.series(), times.back(), absl::FromUnixNanos(times.back()),
+       &series, stream);
   update->values.push_back({.series = series.name,
                             .points = std::move(added),
                             .is_weighted = series.is_weighted,
@@ -204,14 +200,21 @@ absl::Status LiveMerge::AddSamples(const v1::RawSamples& samples,
     }
   }
   if (added.raw.samples().empty()) return absl::OkStatus();
-  series.source = stream->source_;
-  series.stream = stream->number_;
-  series.id = samples.series();
-  series.newest = added.raw.samples().rbegin()->perf_time_100nsec();
-  series.is_open = true;
-  stream->NoteTime(perflib::TimeFromPerfTime100NSec(series.newest));
+  const int64_t newest = added.raw.samples().rbegin()->perf_time_100nsec();
+  Note(samples.series(), newest, perflib::TimeFromPerfTime100NSec(newest),
+       &series, stream);
   update->values.push_back(std::move(added));
   return absl::OkStatus();
+}
+
+void LiveMerge::Note(uint32_t id, int64_t newest, absl::Time time,
+                     Series* series, Stream* stream) {
+  series->source = stream->source_;
+  series->stream = stream->number_;
+  series->id = id;
+  series->newest = newest;
+  series->is_open = true;
+  stream->NoteTime(time);
 }
 
 // Forgets the series that have ended and that no stream has.

@@ -89,6 +89,10 @@ class LiveMerge {
                          FeedUpdate* update) const;
   absl::Status AddSamples(const v1::RawSamples& samples, Stream* stream,
                           FeedUpdate* update) const;
+  // Notes that a stream, which has the series by `id`, has brought its newest
+  // value, of this time.
+  static void Note(uint32_t id, int64_t newest, absl::Time time, Series* series,
+                   Stream* stream);
   static void EndSeries(uint64_t source, Series* series, FeedUpdate* update);
   void ForgetEnded();
 

@@ -81,8 +81,8 @@ void Remember(PeerChannel* peer, const grpc::Status& status, bool has_answered,
       }
       return;
     case grpc::StatusCode::UNAVAILABLE:
-      // A failure that comes at once, as while a peer restarts, keeps nobody
-      // waiting.
+      // A failure that comes at once, as while a peer restarts, makes no caller
+      // wait.
       if (waited >= kDescribeTimeout * 0.5) {
         return recent.Set(PeerError(*peer, status, has_answered));
       }

@@ -25,9 +25,9 @@ class Status;
 
 namespace fleetperf::aggregator {
 
-// Errors name the peer; a peer that does not answer is Unavailable. `parent` is
-// the call that the peer is asked for, whose end cancels the calls; nullptr if
-// there is none.
+// Errors name the peer, except those of `use`; a peer that does not answer is
+// Unavailable. `parent` is the call that the peer is asked for, whose end
+// cancels the calls; nullptr if there is none.
 
 // Returns the error of a call that a peer ended with `status`.
 absl::Status PeerError(const PeerChannel& peer, const grpc::Status& status,

@@ -82,9 +82,11 @@ void Peers::Set(const std::vector<std::string>& addresses) {
   absl::MutexLock lock(&mutex_);
   List list;
   for (const std::string& address : addresses) {
-    const auto known = std::find_if(
-        list_.begin(), list_.end(),
-        [&](const auto& peer) { return peer->address() == address; });
+    const auto has_address = [&](const auto& peer) {
+      return peer->address() == address;
+    };
+    if (std::any_of(list.begin(), list.end(), has_address)) continue;
+    const auto known = std::find_if(list_.begin(), list_.end(), has_address);
     list.push_back(known != list_.end()
                        ? *known
                        : std::make_shared<PeerChannel>(address, identity_));
@@ -94,6 +96,12 @@ void Peers::Set(const std::vector<std::string>& addresses) {
 
 void Peers::Stop() {
   for (const auto& peer : list()) peer->Stop();
+}
+
+absl::Status Peers::CheckAny() const {
+  if (!list().empty()) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      "this aggregator has no peers; set them in its aggregator.yaml");
 }
 
 Peers::List Peers::list() const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "aggregator/peers/places.h"
 #include "aggregator/peers/recent_failure.h"
@@ -91,6 +92,11 @@ class Peers {
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   List list() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Returns PermissionDenied if there are none: an aggregator on its own
+  // answers no other, so that the key of its certificate gives no more than it
+  // needs.
+  absl::Status CheckAny() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Ends all short calls and reads, now and later, with errors.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);

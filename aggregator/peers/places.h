@@ -23,14 +23,6 @@ class Places {
   // One of the places. Whatever runs in a place must end in bounded time.
   class Place {
    public:
-    // Waits for a place.
-    explicit Place(Places* places) : places_(*places) {
-      absl::MutexLock lock(&places_.mutex_);
-      places_.freed_.Await(&places_.mutex_,
-                           [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
-                               places_.mutex_) { return places_.free_ > 0; });
-      --places_.free_;
-    }
     ~Place() {
       absl::MutexLock lock(&places_.mutex_);
       ++places_.free_;
@@ -41,8 +33,7 @@ class Places {
 
    private:
     friend class Places;
-    struct Taken {};
-    Place(Places* places, Taken) : places_(*places) {}
+    explicit Place(Places* places) : places_(*places) {}
 
     Places& places_;
   };
@@ -59,7 +50,7 @@ class Places {
       absl::MutexLock lock(&mutex_);
       if (!freed_.Await(&mutex_, absl::Milliseconds(100), is_free)) continue;
       --free_;
-      return std::unique_ptr<Place>(new Place(this, Place::Taken()));
+      return std::unique_ptr<Place>(new Place(this));
     }
   }
 

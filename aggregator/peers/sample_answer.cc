@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "aggregator/query/sample_feed.h"
+#include "aggregator/store/machine_epochs.h"
 #include "base/status_macros.h"
 #include "perflib/clocks.h"
 
@@ -78,13 +79,6 @@ class Reader {
 };
 
 }  // namespace
-
-std::map<uint32_t, uint64_t> EpochsOfMachine(const Store& store,
-                                             const std::string& machine) {
-  const std::string agent = store.directory().AgentOf(machine);
-  // An unknown agent is that of the machine itself.
-  return store.EpochsOf(agent.empty() ? machine : agent);
-}
 
 absl::Status AnswerReadSamples(const Store& store, ReadableStore& samples,
                                const v1::ReadSamplesRequest& request,

@@ -3,10 +3,6 @@
 #ifndef FLEETPERF_AGGREGATOR_PEERS_SAMPLE_ANSWER_H_
 #define FLEETPERF_AGGREGATOR_PEERS_SAMPLE_ANSWER_H_
 
-#include <cstdint>
-#include <map>
-#include <string>
-
 #include "absl/status/status.h"
 #include "aggregator/peers/sample_encoder.h"
 #include "aggregator/query/cancellation.h"
@@ -14,10 +10,6 @@
 #include "fleetperf/v1/peer.pb.h"
 
 namespace fleetperf::aggregator {
-
-// Returns the epochs of a machine's agent, by their numbers in the store.
-std::map<uint32_t, uint64_t> EpochsOfMachine(const Store& store,
-                                             const std::string& machine);
 
 // Passes on the selected samples of a store, which `samples` has, wherever they
 // are. Countersets that the machine does not have there are left out. Returns

@@ -15,7 +15,6 @@ namespace {
 
 using Response = v1::ReadSamplesResponse;
 
-constexpr absl::Duration kMaxInterval = absl::Hours(24 * 366);
 // The limit of queries, instances, epochs and losses in memory: of a million
 // instances.
 constexpr size_t kMaxKeptBytes = 128 << 20;

@@ -27,6 +27,9 @@ v1::ReadSamplesRequest RequestToPeer(const ReadableStore::ReadRequest& request);
 // of the own store. Thread-compatible.
 class SampleDecoder {
  public:
+  // The longest interval of a query that is accepted from a peer.
+  static constexpr absl::Duration kMaxInterval = absl::Hours(24 * 366);
+
   // `request` is the one that the peer was asked, and must outlive the decoder.
   // Its `selected` must be set.
   explicit SampleDecoder(const ReadableStore::ReadRequest& request)

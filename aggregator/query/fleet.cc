@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/samples/stored_machine.h"
 #include "base/excerpt.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
@@ -205,7 +206,7 @@ std::vector<FleetCounterset> Fleet::Countersets(
     return agents.try_emplace(agent.empty() ? machine : agent, agents.size())
         .first->second;
   };
-  for (const ReadableStore::StoredMachine& stored : store_.GetMachines()) {
+  for (const StoredMachine& stored : store_.GetMachines()) {
     const std::string& machine = stored.machine.name();
     if (!matches(machine)) continue;
     OfCatalogue& catalogue = catalogues[stored.catalogue_hash];
@@ -241,7 +242,7 @@ std::vector<std::string> Fleet::MachinesWith(
     const IsCancelled& is_cancelled) {
   std::set<std::string> machines;
   std::map<std::string, bool> offers;  // by catalogue
-  for (const ReadableStore::StoredMachine& stored : store_.GetMachines()) {
+  for (const StoredMachine& stored : store_.GetMachines()) {
     if (!CheckNotCancelled(is_cancelled).ok()) break;
     const std::string& machine = stored.machine.name();
     if (!matches(machine)) continue;
@@ -273,7 +274,7 @@ std::vector<std::string> Fleet::CountersetNames(
     names.insert(name);
   }
   std::set<std::string> hashes;
-  for (const ReadableStore::StoredMachine& stored : store_.GetMachines()) {
+  for (const StoredMachine& stored : store_.GetMachines()) {
     hashes.insert(stored.catalogue_hash);
   }
   for (const std::string& hash : hashes) {
@@ -288,7 +289,7 @@ std::vector<std::string> Fleet::CountersetNames(
 
 Selected Fleet::Select(const PathSet& paths, const IsCancelled& is_cancelled) {
   Selected selected;
-  for (const ReadableStore::StoredMachine& stored : store_.GetMachines()) {
+  for (const StoredMachine& stored : store_.GetMachines()) {
     if (!CheckNotCancelled(is_cancelled).ok()) break;
     const std::string& machine = stored.machine.name();
     if (!paths.MatchesMachine(machine)) continue;

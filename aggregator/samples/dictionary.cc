@@ -18,8 +18,6 @@ namespace {
 // the number used.
 constexpr size_t kMaxUnusedSchemas = 1000;
 
-constexpr absl::Duration kMaxInterval = absl::Hours(24);
-
 absl::Status CheckId(absl::string_view what, uint32_t id) {
   if (id != 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(what, ".id is 0"));
@@ -251,7 +249,7 @@ absl::StatusOr<CollectedQuery> Dictionary::MakeQuery(
   RETURN_IF_ERROR(EnsureCounterset(definition.counterset()));
   const std::string name = absl::StrCat("QueryDefinition ", definition.id());
   const absl::Duration interval = FromProto(definition.interval());
-  if (interval < absl::Seconds(1) || interval > kMaxInterval) {
+  if (interval < kMinCollectionInterval || interval > kMaxCollectionInterval) {
     return absl::InvalidArgumentError(
         absl::StrCat(name, ".interval is ", absl::FormatDuration(interval),
                      ", not between 1s and 24h"));

@@ -11,8 +11,6 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// The limit of a machine's QueryTicks. Beyond it, the oldest is dropped.
-constexpr size_t kMaxQueries = 1024;
 constexpr size_t kMinListsToPrune = 1000;
 
 std::set<uint32_t> CountersOf(const CollectedQuery& query) {
@@ -253,7 +251,7 @@ std::shared_ptr<QueryTicks> Directory::AddQuery(const CollectedQuery& query) {
     std::rotate(known, known + 1, all.end());
     return all.back();
   }
-  if (all.size() == kMaxQueries) {
+  if (all.size() == kMaxQueriesOfMachine) {
     all.erase(std::min_element(all.begin(), all.end(),
                                [](const auto& a, const auto& b) {
                                  return a->newest() < b->newest();

@@ -110,6 +110,9 @@ class QueryTicks {
   std::atomic<int64_t> arrival_ = 0;
 };
 
+// The limit of a machine's QueryTicks. Beyond it, the oldest is dropped.
+inline constexpr size_t kMaxQueriesOfMachine = 1024;
+
 // Thread-safe.
 class Directory {
  public:
@@ -134,7 +137,7 @@ class Directory {
   std::shared_ptr<QueryTicks> AddQuery(const CollectedQuery& query);
   void SetNewestSample(const std::string& machine, absl::Time time);
 
-  // What is known of a machine, to be put into another directory.
+  // All that is known of a machine, for another directory.
   struct Entry {
     bool is_registered = false;
     std::string agent;

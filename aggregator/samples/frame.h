@@ -53,6 +53,10 @@ inline constexpr size_t kColumnRoles = 16;
 // series, which the later roles are for.
 inline constexpr size_t kOldColumnRoles = 14;
 
+// The limits of the interval of a query.
+inline constexpr absl::Duration kMinCollectionInterval = absl::Seconds(1);
+inline constexpr absl::Duration kMaxCollectionInterval = absl::Hours(24);
+
 // The data collected of one counterset of one machine, or the remaining data
 // after thinning.
 struct CollectedQuery {

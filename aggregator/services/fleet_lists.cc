@@ -273,7 +273,6 @@ absl::Status FleetLists::ListInstances(
   return absl::OkStatus();
 }
 
-// Adds instances from `place` on until the page is full.
 void FleetLists::AddInstances(std::vector<std::string> machines,
                               const perflib::Guid& counterset,
                               const std::string& first_machine,

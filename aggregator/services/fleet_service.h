@@ -13,8 +13,8 @@ class Service;
 
 namespace fleetperf::aggregator {
 
-// What `lists` refers to must outlive the server that the service is registered
-// with.
+// The objects that `lists` refers to must outlive the server that the service
+// is registered with.
 std::unique_ptr<grpc::Service> MakeFleetService(const FleetLists& lists);
 
 }  // namespace fleetperf::aggregator

@@ -5,6 +5,7 @@
 
 #include "aggregator/ingest/agent_limits.h"
 #include "aggregator/query/machine_filter.h"
+#include "aggregator/samples/stored_machine.h"
 #include "aggregator/services/page.h"
 #include "base/status_macros.h"
 #include "proto/conversions.h"
@@ -64,7 +65,7 @@ std::vector<MachineInstances> OwnMachines::Instances(
 // Returns the next machines, stored or expected, by name.
 std::vector<v1::Machine> OwnMachines::MachinesAfter(
     const std::string& last) const {
-  std::vector<Store::StoredMachine> stored =
+  std::vector<StoredMachine> stored =
       store_.GetMachines(last, kMachinesAtATime);
   const auto expected = expected_.names();
   auto next = stored.begin();

@@ -17,9 +17,10 @@ class Service;
 namespace fleetperf::aggregator {
 
 // Answers from `store` only, whose samples `samples` has, wherever they are,
-// and nobody while `peers` is empty. The pointers must outlive the server that
-// the service is registered with. Calls take no slots of queries, which may
-// wait for peers: two aggregators that ask each other would wait forever.
+// and refuses all calls while `peers` is empty. The pointers must outlive the
+// server that the service is registered with. Calls take no slots of queries,
+// which may wait for peers: two aggregators that ask each other would wait
+// forever.
 std::unique_ptr<grpc::Service> MakePeerService(Store* store,
                                                ReadableStore* samples,
                                                const OwnMachines* own,

@@ -13,8 +13,8 @@ class Service;
 
 namespace fleetperf::aggregator {
 
-// What `answers` refers to must outlive the server that the service is
-// registered with.
+// The objects that `answers` refers to must outlive the server that the service
+// is registered with.
 std::unique_ptr<grpc::Service> MakeQueryService(const QueryAnswers& answers);
 
 }  // namespace fleetperf::aggregator

@@ -49,11 +49,7 @@ class ReadScope {
   void AddUnreachable(
       google::protobuf::RepeatedPtrField<v1::UnreachablePeer>* to) const {
     if (view_ == nullptr) return;
-    for (const FleetView::Unreachable& peer : view_->unreachable()) {
-      v1::UnreachablePeer* proto = to->Add();
-      proto->set_address(peer.address);
-      proto->set_reason(peer.reason);
-    }
+    to->Add(view_->unreachable().begin(), view_->unreachable().end());
   }
 
  private:

@@ -186,10 +186,13 @@ class SubscribeStream
 
   // Aggregators have no rights of users, and users no part of a subscription.
   absl::Status CheckRole(const v1::SubscribeRequest& request) {
-    return request.own_machines_only()
-               ? CheckAccess(context(), {Role::kAggregator}).status()
-               : CheckAccess(context(), {Role::kReader, Role::kOperator})
-                     .status();
+    if (!request.own_machines_only()) {
+      return CheckAccess(context(), {Role::kReader, Role::kOperator}).status();
+    }
+    RETURN_IF_ERROR(CheckAccess(context(), {Role::kAggregator}).status());
+    const absl::Status has_peers = subscriptions_.CheckPeers();
+    if (!has_peers.ok()) ReportDenial(context(), has_peers);
+    return has_peers;
   }
 
   Subscriptions& subscriptions_;

@@ -100,13 +100,8 @@ absl::StatusOr<std::shared_ptr<Subscription>> Subscriptions::Begin(
   ASSIGN_OR_RETURN(SubscriptionRequest parsed,
                    ParseRequest(request, store_.directory()));
   RETURN_IF_ERROR(CheckUnits(parsed, store_.directory(), is_cancelled));
-  const bool has_peers = !peers_.list().empty();
-  if (request.own_machines_only() && !has_peers) {
-    // As PeerService does.
-    return absl::PermissionDeniedError(
-        "this aggregator has no peers; set them in its aggregator.yaml");
-  }
-  const bool is_of_fleet = !request.own_machines_only() && has_peers;
+  const bool is_of_fleet =
+      !request.own_machines_only() && !peers_.list().empty();
   parsed.is_part = request.own_machines_only() || is_of_fleet;
   const auto own = std::make_shared<Subscription>(std::move(parsed), &clock_);
   if (!is_of_fleet) own->outbox()->SetListener(listener);

@@ -48,6 +48,9 @@ class Subscriptions {
   absl::StatusOr<std::unique_ptr<SubscriberPlaces::Place>> Enter(
       const std::string& caller);
 
+  // Must be OK before another aggregator's request begins. See Peers.
+  absl::Status CheckPeers() const { return peers_.CheckAny(); }
+
   // Runs a task that calls Begin on a thread of the hub, because the paths may
   // have to be resolved against the whole fleet. The tasks of a caller take
   // turns.

@@ -17,7 +17,7 @@
 #include "aggregator/samples/directory.h"
 #include "aggregator/samples/frame.h"
 #include "aggregator/samples/selection.h"
-#include "fleetperf/v1/fleet.pb.h"
+#include "aggregator/samples/stored_machine.h"
 
 namespace fleetperf::aggregator {
 
@@ -70,10 +70,6 @@ class ReadableStore {
   virtual absl::StatusOr<std::string> GetCatalogue(
       absl::string_view hash) const = 0;
 
-  struct StoredMachine {
-    v1::Machine machine;
-    std::string catalogue_hash;
-  };
   virtual std::vector<StoredMachine> GetMachines() const = 0;  // by name
 };
 

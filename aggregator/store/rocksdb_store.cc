@@ -34,6 +34,7 @@
 #include "aggregator/store/tables/log.h"
 #include "aggregator/store/tables/lost_commits.h"
 #include "aggregator/store/tables/lost_ticks_table.h"
+#include "aggregator/store/tables/machine_table.h"
 #include "aggregator/store/tables/name_migration.h"
 #include "aggregator/store/tables/room.h"
 #include "base/status_macros.h"
@@ -43,7 +44,6 @@ namespace fleetperf::aggregator {
 namespace {
 
 constexpr size_t kStoreIdSize = 16;
-constexpr size_t kHashSize = 32;
 constexpr size_t kMinQueriesToPrune = 1000;
 
 class RocksDbStore : public Store {
@@ -125,7 +125,8 @@ class RocksDbStore : public Store {
                                const v1::Definitions& definitions) override {
     Changes changes(database_.get());
     DefinitionTable::Put(epoch_number, definitions, &changes);
-    RETURN_IF_ERROR(WriteAhead(&changes));
+    // As the machines of MachineTable: agents report definitions again.
+    RETURN_IF_ERROR(database_->Write(&changes, Database::Durability::kProcess));
     if (!lost_definitions_.NoteReceived(epoch_number)) return absl::OkStatus();
     // LoadLog did not find definitions of the epoch's batches in the log.
     return AddQueries(epoch_number);
@@ -151,85 +152,26 @@ class RocksDbStore : public Store {
   }
 
   bool HasCatalogue(absl::string_view hash) const override {
-    return database_->Get(Family::kDefault, CatalogueKey(hash)).ok();
+    return machines_.HasCatalogue(hash);
   }
 
   absl::Status PutCatalogue(absl::string_view hash,
                             absl::string_view content) override {
-    Changes changes(database_.get());
-    changes.Put(Family::kDefault, CatalogueKey(hash), content);
-    return WriteAhead(&changes);
+    return machines_.PutCatalogue(hash, content);
   }
 
   absl::StatusOr<std::string> GetCatalogue(
       absl::string_view hash) const override {
-    auto content = database_->Get(Family::kDefault, CatalogueKey(hash));
-    if (absl::IsNotFound(content.status())) {
-      return absl::NotFoundError("no such catalogue");
-    }
-    return content;
+    return machines_.GetCatalogue(hash);
   }
 
   absl::Status PutMachine(const v1::Machine& machine,
                           absl::string_view catalogue_hash) override {
-    std::string hash(catalogue_hash);
-    hash.resize(kHashSize);
-    std::string record = absl::StrCat(hash, machine.SerializeAsString());
-    absl::MutexLock lock(&machine_mutex_);
-    const auto known = machines_.find(machine.name());
-    if (known != machines_.end() && known->second == record) {
-      return absl::OkStatus();
-    }
-    Changes changes(database_.get());
-    changes.Put(Family::kDefault, MachineKey(machine.name()), record);
-    const auto forgotten = forgotten_.find(machine.name());
-    if (forgotten != forgotten_.end()) {
-      changes.Delete(Family::kDefault, ForgottenKey(machine.name()));
-    }
-    std::string former;  // the catalogue that becomes unused
-    if (known != machines_.end()) {
-      former = HashOf(known->second);
-      if (former == hash || catalogues_[former] > 1) former.clear();
-    }
-    if (!former.empty()) {
-      changes.Delete(Family::kDefault, CatalogueKey(former));
-    }
-    RETURN_IF_ERROR(WriteAhead(&changes));
-    if (known != machines_.end()) Release(HashOf(known->second));
-    if (forgotten != forgotten_.end()) forgotten_.erase(forgotten);
-    ++catalogues_[hash];
-    machines_[machine.name()] = std::move(record);
-    machines_of_agent_[machine.agent()].insert(machine.name());
-    directory_.AddMachine(machine);
-    return absl::OkStatus();
+    return machines_.Put(machine, catalogue_hash);
   }
 
   absl::Status ForgetMachines(const std::set<std::string>& names) override {
-    absl::MutexLock lock(&machine_mutex_);
-    Changes changes(database_.get());
-    for (const std::string& name : names) {
-      if (!machines_.contains(name)) {
-        return absl::NotFoundError(
-            absl::StrCat("there is no machine \"", name, "\""));
-      }
-      changes.Delete(Family::kDefault, MachineKey(name));
-      changes.Put(Family::kDefault, ForgottenKey(name), "");
-    }
-    RETURN_IF_ERROR(WriteDurably(&changes));
-    Changes unused(database_.get());
-    for (const std::string& name : names) {
-      const auto found = machines_.find(name);
-      const std::string hash = HashOf(found->second);
-      if (Release(hash)) unused.Delete(Family::kDefault, CatalogueKey(hash));
-      const v1::Machine machine = ParseMachine(name, found->second).machine;
-      machines_of_agent_[machine.agent()].erase(name);
-      machines_.erase(found);
-      forgotten_.insert(name);
-      directory_.HideMachine(name);
-    }
-    // What remains is removed when the store is opened.
-    WriteAhead(&unused).IgnoreError();
-    return absl::OkStatus();
+    return machines_.Forget(names);
   }
 
   void SetLabelRules(LabelRules rules) override {
@@ -241,15 +183,17 @@ class RocksDbStore : public Store {
   }
 
   std::vector<StoredMachine> GetMachines() const override {
-    return GetMachines("", SIZE_MAX);
+    return machines_.Get("", SIZE_MAX);
+  }
+
+  std::vector<StoredMachine> GetMachines(const std::string& after,
+                                         size_t max) const override {
+    return machines_.Get(after, max);
   }
 
   std::optional<StoredMachine> FindMachine(
       const std::string& name) const override {
-    absl::MutexLock lock(&machine_mutex_);
-    const auto found = machines_.find(name);
-    if (found == machines_.end()) return std::nullopt;
-    return ParseMachine(found->first, found->second);
+    return machines_.Find(name);
   }
 
   std::optional<absl::Time> KnownTime() const override {
@@ -269,17 +213,6 @@ class RocksDbStore : public Store {
     Changes changes(database_.get());
     changes.Put(Family::kDefault, KnownTimeKey(), EncodeTime(time));
     return database_->Write(&changes, Database::Durability::kProcess);
-  }
-
-  std::vector<StoredMachine> GetMachines(const std::string& after,
-                                         size_t max) const override {
-    std::vector<StoredMachine> machines;
-    absl::MutexLock lock(&machine_mutex_);
-    for (auto next = machines_.upper_bound(after);
-         next != machines_.end() && machines.size() < max; ++next) {
-      machines.push_back(ParseMachine(next->first, next->second));
-    }
-    return machines;
   }
 
   absl::Status Backup(const std::string& directory,
@@ -344,6 +277,7 @@ class RocksDbStore : public Store {
         lost_definitions_(database_.get(), clock),
         exports_(database_.get()),
         recent_(max_recent_bytes),
+        machines_(database_.get(), &directory_),
         compactor_({.database = database_.get(),
                     .definitions = &definitions_,
                     .log = &log_,
@@ -374,9 +308,7 @@ class RocksDbStore : public Store {
     RETURN_IF_ERROR(lost_ticks_.Load(*database_, LogDamage));
     // Only the process that repairs the write-ahead log knows about the loss.
     RETURN_IF_ERROR(ReportLostCommits());
-    RETURN_IF_ERROR(LoadMachines());
-    RETURN_IF_ERROR(LoadForgotten());
-    RETURN_IF_ERROR(RemoveUnusedCatalogues());
+    RETURN_IF_ERROR(machines_.Load());
     RETURN_IF_ERROR(numbers_.Load(LogDamage));
     RETURN_IF_ERROR(compactor_.Load(&directory_, LogDamage));
     return LoadLog();
@@ -425,99 +357,13 @@ class RocksDbStore : public Store {
     return mark;
   }
 
-  absl::Status LoadMachines() {
-    absl::MutexLock lock(&machine_mutex_);
-    return database_->ForEach(
-        Family::kDefault, MachineKey(""),
-        [this](absl::string_view key, absl::string_view value) {
-          const std::string name(key.substr(MachineKey("").size()));
-          machine_mutex_.AssertHeld();
-          machines_[name] = std::string(value);
-          ++catalogues_[HashOf(value)];
-          const v1::Machine machine = ParseMachine(name, value).machine;
-          machines_of_agent_[machine.agent()].insert(name);
-          directory_.AddMachine(machine);
-        });
-  }
-
-  // Hides the forgotten machines. A version that forgets no machines leaves the
-  // record of one that it describes again.
-  absl::Status LoadForgotten() {
-    absl::MutexLock lock(&machine_mutex_);
-    Changes changes(database_.get());
-    RETURN_IF_ERROR(database_->ForEach(
-        Family::kDefault, ForgottenKey(""),
-        [&](absl::string_view key, absl::string_view) {
-          const std::string name(key.substr(ForgottenKey("").size()));
-          machine_mutex_.AssertHeld();
-          if (machines_.contains(name)) {
-            return changes.Delete(Family::kDefault, key);
-          }
-          forgotten_.insert(name);
-          directory_.HideMachine(name);
-        }));
-    // If the disk is full, the records are found again at the next start.
-    WriteAhead(&changes).IgnoreError();
-    return absl::OkStatus();
-  }
-
-  // Counts one machine less with this catalogue. Returns whether it was the
-  // last one.
-  bool Release(const std::string& catalogue_hash)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(machine_mutex_) {
-    const auto catalogue = catalogues_.find(catalogue_hash);
-    if (--catalogue->second > 0) return false;
-    catalogues_.erase(catalogue);
-    return true;
-  }
-
-  // Returns the catalogue's hash from a machine's record.
-  static std::string HashOf(absl::string_view record) {
-    std::string hash(record.substr(0, kHashSize));
-    hash.resize(kHashSize);
-    return hash;
-  }
-
-  // Removes unused catalogues. Earlier versions left the catalogue of a machine
-  // in the store when the machine's hash changed.
-  absl::Status RemoveUnusedCatalogues() {
-    absl::MutexLock lock(&machine_mutex_);
-    Changes changes(database_.get());
-    const std::string prefix = CatalogueKey("");
-    RETURN_IF_ERROR(database_->ForEach(
-        Family::kDefault, prefix,
-        [&](absl::string_view key, absl::string_view) {
-          machine_mutex_.AssertHeld();
-          if (!catalogues_.contains(key.substr(prefix.size()))) {
-            changes.Delete(Family::kDefault, key);
-          }
-        }));
-    // Unused catalogues only take space. If the disk is full, they stay.
-    WriteAhead(&changes).IgnoreError();
-    return absl::OkStatus();
-  }
-
-  static StoredMachine ParseMachine(const std::string& name,
-                                    absl::string_view record) {
-    StoredMachine stored;
-    stored.catalogue_hash = std::string(record.substr(0, kHashSize));
-    record.remove_prefix(stored.catalogue_hash.size());
-    stored.machine.ParseFromArray(record.data(),
-                                  static_cast<int>(record.size()));
-    stored.machine.set_name(name);
-    return stored;
-  }
-
   // A loss of all of an agent's machines counts for a machine even if the epoch
   // has no samples of it: these samples may be the lost ones.
   void AddMachinesOf(const std::string& agent, uint32_t epoch_number) {
-    absl::MutexLock lock(&machine_mutex_);
-    const auto machines = machines_of_agent_.find(agent);
-    if (machines == machines_of_agent_.end()) return;
-    for (const std::string& machine : machines->second) {
+    machines_.ForEachOf(agent, [&](const std::string& machine) {
       log_.index().AddMachine(machine, epoch_number);
       recent_.AddMachine(machine, epoch_number);
-    }
+    });
   }
 
   // Makes the log's batches of an epoch searchable by the machines of its
@@ -603,12 +449,6 @@ class RocksDbStore : public Store {
   absl::Status WriteDurably(Changes* changes) {
     return database_->Write(changes, Database::Durability::kPowerCut);
   }
-  // Writes data that agents report about themselves. It becomes durable with
-  // the next commit; if there is none, an agent reports it again. Many agents
-  // report at the same time, and none should wait for the disk.
-  absl::Status WriteAhead(Changes* changes) {
-    return database_->Write(changes, Database::Durability::kProcess);
-  }
 
   const Clock& clock_;
   const std::string directory_path_;
@@ -626,6 +466,7 @@ class RocksDbStore : public Store {
   LostTicksTable lost_ticks_;
   RecentBatches recent_;
   Directory directory_;
+  MachineTable machines_;
   // Held while batches move from the log to chunks.
   absl::Mutex layout_mutex_;
   Compactor compactor_;
@@ -639,16 +480,6 @@ class RocksDbStore : public Store {
   size_t queries_in_use_ = 0;
 
   absl::Mutex backup_mutex_;
-  mutable absl::Mutex machine_mutex_;
-  // Records by machine name.
-  std::map<std::string, std::string> machines_ ABSL_GUARDED_BY(machine_mutex_);
-  // None of them is in `machines_`.
-  std::set<std::string> forgotten_ ABSL_GUARDED_BY(machine_mutex_);
-  // The number of machines with each catalogue, by hash.
-  std::map<std::string, size_t, std::less<>> catalogues_
-      ABSL_GUARDED_BY(machine_mutex_);
-  std::map<std::string, std::set<std::string>> machines_of_agent_
-      ABSL_GUARDED_BY(machine_mutex_);
 };
 
 }  // namespace

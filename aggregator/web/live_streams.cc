@@ -247,7 +247,7 @@ void LiveStreams::Core::Run() {
     }
     if (Now() >= look_) {
       look_ = Now() + kLookInterval;
-      // Beside those that are ready: some are no longer among all.
+      // Besides the ready streams, some of which All() no longer has.
       for (StreamPtr& stream : All()) turn.push_back(std::move(stream));
     }
     for (const StreamPtr& stream : turn) {

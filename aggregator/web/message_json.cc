@@ -5,7 +5,6 @@
 #include <google/protobuf/message.h>
 #include <google/protobuf/timestamp.pb.h>
 
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -64,9 +63,7 @@ void AppendReal(Real number, std::string* out) {
   } else if (std::isinf(number)) {
     out->append(number < 0 ? "\"-Infinity\"" : "\"Infinity\"");
   } else {
-    char text[32];
-    const char* const end = std::to_chars(text, text + sizeof text, number).ptr;
-    out->append(text, static_cast<size_t>(end - text));
+    AppendNumber(number, out);
   }
 }
 

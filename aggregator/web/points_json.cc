@@ -1,23 +1,15 @@
 #include "aggregator/web/points_json.h"
 
-#include <charconv>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "aggregator/web/json.h"
 
 namespace fleetperf::aggregator::web {
 namespace {
 
 constexpr int64_t kNanosPerMilli = 1'000'000;
-
-// Appends the shortest text that reads as the same number.
-template <typename Number>
-void AppendNumber(Number number, std::string* out) {
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, number).ptr;
-  out->append(text, static_cast<size_t>(end - text));
-}
 
 void AppendMillis(int64_t unix_nanos, std::string* out) {
   if (unix_nanos < 0) out->push_back('-');

@@ -23,8 +23,8 @@ class SharedAnswers {
  public:
   static constexpr int kLifeTimesCost = 200;
   static constexpr absl::Duration kLongestLife = absl::Seconds(5);
-  // The limit of requests and answers together. Beyond it, those that end first
-  // are not kept.
+  // The limit of requests and answers together. Beyond it, the answers that end
+  // first are not kept.
   static constexpr size_t kMaxBytes = 32 << 20;
 
   // Returns the answer to an equal request; nullptr if there is none. `now` is

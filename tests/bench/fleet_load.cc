@@ -22,7 +22,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "base/os.h"
 #include "base/rpc_log.h"
 #include "base/status_macros.h"
 #include "tests/bench/comparison.h"
@@ -48,19 +47,6 @@ struct Parameters {
   std::string ask;  // "near", "far" or ""
   bool no_peers = false;
 };
-
-// An upper bound of the files that a process has open besides connections.
-constexpr size_t kOtherFiles = 500;
-
-absl::Status CheckOpenFileLimit(size_t agents) {
-  const size_t limit = RaiseOpenFileLimit();
-  if (limit >= agents + kOtherFiles) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      agents, " connections need ", agents + kOtherFiles,
-      " open files, but the limit is ", limit, "; as root, run: ulimit -Hn ",
-      agents + kOtherFiles, ", or add \"* hard nofile ", agents + kOtherFiles,
-      "\" to /etc/security/limits.conf and log in again"));
-}
 
 void PrintVerified(size_t agents, uint64_t samples) {
   absl::PrintF(

@@ -27,7 +27,6 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
-#include "base/os.h"
 #include "base/rpc_log.h"
 #include "base/status_macros.h"
 #include "tests/bench/comparison.h"
@@ -44,8 +43,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kMiB = 1 << 20;
-// An upper bound of the files that this process has open besides connections.
-constexpr size_t kOtherFiles = 500;
 
 struct Parameters {
   FleetSize fleet = {.agents = 10'000, .twins = 10, .series = 1000};
@@ -253,12 +250,7 @@ class Report {
 };
 
 absl::Status Run(const Parameters& parameters) {
-  const size_t files = parameters.fleet.agents + kOtherFiles;
-  if (RaiseOpenFileLimit() < files) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the agents need ", files,
-                     " open files; as root, run: ulimit -Hn ", files));
-  }
+  RETURN_IF_ERROR(CheckOpenFileLimit(parameters.fleet.agents));
   ASSIGN_OR_RETURN(const auto server, FleetperfProcess::Make());
   RETURN_IF_ERROR(server->Start());
   Progress(absl::StrCat("connecting ", parameters.fleet.agents, " agents"));

@@ -7,6 +7,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/files.h"
+#include "base/os.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::bench {
@@ -17,6 +18,8 @@ constexpr char kAggregator[] = FLEETPERF_BIN "/fleetperf-aggregator";
 constexpr char kFloor[] = FLEETPERF_BENCH_BIN "/collect_floor";
 
 constexpr char kConfig[] = "aggregator.yaml";
+// An upper bound of the files that a process has open besides connections.
+constexpr size_t kOtherFiles = 500;
 
 // Longer than any run.
 constexpr absl::Duration kCertificatesValid = absl::Hours(24);
@@ -35,6 +38,17 @@ constexpr char kLimits[] = R"(agents:
 )";
 
 }  // namespace
+
+absl::Status CheckOpenFileLimit(size_t connections) {
+  const size_t files = connections + kOtherFiles;
+  const size_t limit = RaiseOpenFileLimit();
+  if (limit >= files) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      connections, " connections need ", files,
+      " open files, but the limit is ", limit, "; as root, run: ulimit -Hn ",
+      files, ", or add \"* hard nofile ", files,
+      "\" to /etc/security/limits.conf and log in again"));
+}
 
 absl::StatusOr<std::unique_ptr<FleetperfProcess>> FleetperfProcess::Make() {
   return MakeOf(kAggregator);

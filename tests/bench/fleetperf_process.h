@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -23,6 +24,10 @@ namespace fleetperf::bench {
 // An aggregator that was idle for this long has no pending work, because it
 // checks for work every ten seconds.
 inline constexpr absl::Duration kQuiet = absl::Seconds(12);
+
+// Raises the limit of open files of this process. Returns ResourceExhausted,
+// with the next step, if it is too low for so many connections.
+absl::Status CheckOpenFileLimit(size_t connections);
 
 // Keeps all files of the process in a temporary directory. Thread-compatible.
 class FleetperfProcess {

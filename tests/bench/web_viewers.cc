@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-// What Chromium sends with each request, about.
+// The headers that Chromium sends with each request, about.
 constexpr char kBrowser[] =
     "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, "
     "like Gecko) Chrome/142.0.0.0 Safari/537.36\r\n"
@@ -62,8 +62,7 @@ absl::StatusOr<std::string> PostToPage(testing::HttpsClient* browser,
                                      JsonHeaders(), json));
 }
 
-absl::StatusOr<uint64_t> ReadFiles(const PageOfFleet&,
-                                   testing::HttpsClient* browser) {
+absl::StatusOr<uint64_t> ReadFiles(testing::HttpsClient* browser) {
   // The start is small enough to be read without gzip.
   ASSIGN_OR_RETURN(const std::string start,
                    BodyOf("/", browser->Ask("GET", "/")));
@@ -158,8 +157,8 @@ void LiveViewer::Run() {
 void LiveViewer::Use(const std::string& line) {
   bytes_ += line.size() + 1;
   if (absl::StrContains(line, "\"points\":[")) {
+    absl::MutexLock lock(&mutex_);
     hashes_.push_back(absl::HashOf(line));
-    ++lines_;
   }
   if (checks_) {
     const absl::Status status = Check(line);
@@ -246,13 +245,26 @@ absl::Status LiveViewer::CheckWhole() const {
       absl::StrCat(late, " machines have no current values"));
 }
 
-absl::Status LiveViewer::CheckContains(const LiveViewer& other) const {
+uint64_t LiveViewer::lines() const {
+  absl::MutexLock lock(&mutex_);
+  return hashes_.size();
+}
+
+absl::Status LiveViewer::AwaitLinesOf(const LiveViewer& other) const {
+  std::vector<size_t> lines;
+  {
+    absl::MutexLock lock(&other.mutex_);
+    lines = other.hashes_;
+  }
   // The first line is a snapshot of its own.
-  const std::vector<size_t> rest(
-      other.hashes_.begin() + (other.hashes_.empty() ? 0 : 1),
-      other.hashes_.end());
-  if (!rest.empty() && std::search(hashes_.begin(), hashes_.end(), rest.begin(),
-                                   rest.end()) != hashes_.end()) {
+  if (!lines.empty()) lines.erase(lines.begin());
+  const auto has_lines = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return std::search(hashes_.begin(), hashes_.end(), lines.begin(),
+                       lines.end()) != hashes_.end();
+  };
+  absl::MutexLock lock(&mutex_);
+  if (!lines.empty() &&
+      mutex_.AwaitWithTimeout(absl::Condition(&has_lines), absl::Minutes(1))) {
     return absl::OkStatus();
   }
   return absl::DataLossError("a viewer did not get what the others got");

@@ -25,7 +25,7 @@
 
 namespace fleetperf::bench {
 
-// The page of an aggregator, and who asks for it.
+// The page of an aggregator, and the certificate of its readers.
 struct PageOfFleet {
   int port = 0;
   TlsFiles tls;  // a reader's
@@ -41,8 +41,7 @@ absl::StatusOr<std::string> PostToPage(testing::HttpsClient* browser,
 // Read the page's files, and the list of all machines in parts of a thousand,
 // one after the other. Return the bytes of the answers. DataLoss if machines
 // are missing.
-absl::StatusOr<uint64_t> ReadFiles(const PageOfFleet& page,
-                                   testing::HttpsClient* browser);
+absl::StatusOr<uint64_t> ReadFiles(testing::HttpsClient* browser);
 absl::StatusOr<uint64_t> ReadMachines(const PageOfFleet& page,
                                       testing::HttpsClient* browser);
 
@@ -60,19 +59,20 @@ class LiveViewer {
 
   // The bytes, and the lines with values, so far.
   uint64_t bytes() const { return bytes_; }
-  uint64_t lines() const { return lines_; }
+  uint64_t lines() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Makes the thread end after the next line.
   void StopSoon() { is_stopping_ = true; }
   // Ends the stream. Returns the first error.
   absl::Status Stop();
-  // After Stop. Return DataLoss unless there are current values of all
-  // machines, and the lines of `other` are a part of this viewer's, byte by
-  // byte. This viewer has begun before `other` and ended after it, and checks
-  // values, which have no gaps then. It waits a minute for machines that are
-  // behind.
+  // Waits until this viewer has the lines of `other`, which has been stopped
+  // and had begun after this one, byte by byte. Returns DataLoss after a
+  // minute.
+  absl::Status AwaitLinesOf(const LiveViewer& other) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // After Stop, which waits a minute for machines that are behind. Returns
+  // DataLoss unless there are current values of all machines.
   absl::Status CheckWhole() const;
-  absl::Status CheckContains(const LiveViewer& other) const;
 
  private:
   struct Machine {
@@ -95,12 +95,11 @@ class LiveViewer {
   testing::HttpsClient browser_;
   std::atomic<bool> is_stopping_ = false;
   std::atomic<uint64_t> bytes_ = 0;
-  std::atomic<uint64_t> lines_ = 0;
   absl::Notification has_values_;
   mutable absl::Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  std::vector<size_t> hashes_ ABSL_GUARDED_BY(mutex_);  // of lines with values
   // Used only by the thread while it runs.
-  std::vector<size_t> hashes_;                       // of lines with values
   absl::flat_hash_map<uint32_t, Machine> machines_;  // by id of the series
   size_t seen_ = 0;                          // machines that have a value
   absl::Time end_ = absl::InfiniteFuture();  // of the wait for machines

@@ -11,7 +11,6 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -27,13 +26,13 @@
 #include "base/channel.h"
 #include "base/credentials.h"
 #include "base/files.h"
-#include "base/rpc_deadline.h"
 #include "base/units.h"
 #include "fleetperf/v1/peer.grpc.pb.h"
 #include "fleetperf/v1/subscription.grpc.pb.h"
 #include "perflib/clocks.h"
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/fake_agent.h"
+#include "tests/e2e/fleet_viewers.h"
 #include "tests/e2e/https_client.h"
 #include "tests/e2e/process.h"
 #include "tests/support/patience.h"
@@ -45,6 +44,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr uint64_t kAgents = 300;
+constexpr char kPath[] = "\\\\m-*\\Numbers\\Number";
 
 std::string AgentName(uint64_t agent) {
   return absl::StrFormat("m-%03d", agent);
@@ -66,127 +66,6 @@ v1::CollectRequest BatchOf(uint64_t agent, uint64_t tick, bool is_first) {
       },
       &batch);
   return batch;
-}
-
-// The values of each machine that a subscriber has got, in order.
-using ValuesOfMachines = std::map<std::string, std::vector<double>>;
-
-// Whether all machines have got `last`.
-bool HaveAll(const ValuesOfMachines& values, double last) {
-  return values.size() == kAgents &&
-         std::all_of(values.begin(), values.end(), [last](const auto& entry) {
-           return std::count(entry.second.begin(), entry.second.end(), last);
-         });
-}
-
-// A client of the subscription service.
-class GrpcViewer {
- public:
-  GrpcViewer(const std::string& address, const TlsFiles& tls)
-      : stub_(v1::SubscriptionService::NewStub(
-            MakeChannel(address, *ClientCredentials(tls)))) {
-    v1::SubscribeRequest request;
-    request.add_paths("\\\\m-*\\Numbers\\Number");
-    context_.set_deadline(RpcDeadline(2 * kPatience));
-    reader_ = stub_->Subscribe(&context_, request);
-  }
-  ~GrpcViewer() {
-    context_.TryCancel();
-    while (Read()) {
-    }
-    reader_->Finish();
-  }
-
-  // Returns false if the stream has ended.
-  bool Read() {
-    v1::SubscribeResponse response;
-    if (!reader_->Read(&response)) return false;
-    for (const v1::Series& series : response.series()) {
-      machines_[series.id()] = series.machine();
-    }
-    for (const v1::Points& points : response.points()) {
-      std::vector<double>& of_machine = values[machines_[points.series()]];
-      of_machine.insert(of_machine.end(), points.values().begin(),
-                        points.values().end());
-    }
-    if (response.has_unreachable()) {
-      unreachable.clear();
-      for (const v1::UnreachablePeer& peer : response.unreachable().peers()) {
-        unreachable.insert(peer.address());
-      }
-    }
-    return true;
-  }
-
-  ValuesOfMachines values;
-  std::set<std::string> unreachable;
-
- private:
-  grpc::ClientContext context_;
-  const std::unique_ptr<v1::SubscriptionService::Stub> stub_;
-  std::unique_ptr<grpc::ClientReader<v1::SubscribeResponse>> reader_;
-  std::map<uint32_t, std::string> machines_;
-};
-
-// A tab of a browser with the page.
-class PageViewer {
- public:
-  PageViewer(int port, const TlsFiles& tls) : page_(port, tls) {
-    page_.Send("POST", "/api/v1/subscribe",
-               "Content-Type: application/json\r\n",
-               R"({"paths":["\\\\m-*\\Numbers\\Number"]})");
-    EXPECT_THAT(page_.ReadHead(), HasSubstr("200"));
-  }
-
-  bool Read() {
-    const std::optional<std::string> line = page_.ReadLine();
-    if (!line.has_value()) return false;
-    const auto json = nlohmann::json::parse(*line);
-    for (const auto& series : json.value("series", nlohmann::json::array())) {
-      machines_[series["id"].get<uint32_t>()] = series["machine"];
-    }
-    for (const auto& points : json.value("points", nlohmann::json::array())) {
-      std::vector<double>& of_machine =
-          values[machines_[points["series"].get<uint32_t>()]];
-      for (const double value : points["v"]) of_machine.push_back(value);
-    }
-    if (json.contains("unreachable")) {
-      unreachable.clear();
-      for (const auto& peer : json["unreachable"]) {
-        unreachable.insert(peer["address"].get<std::string>());
-      }
-    }
-    return true;
-  }
-
-  ValuesOfMachines values;
-  std::set<std::string> unreachable;
-
- private:
-  HttpsClient page_;
-  std::map<uint32_t, std::string> machines_;
-};
-
-// Reads until all machines have got `last`. Checks that each has got all values
-// from `first` on, once and in order.
-template <typename Viewer>
-void ExpectContinuous(Viewer* viewer, int first, int last) {
-  while (!HaveAll(viewer->values, last)) {
-    ASSERT_TRUE(viewer->Read()) << "the stream has ended";
-  }
-  std::vector<double> expected;
-  for (int value = first; value <= last; ++value) expected.push_back(value);
-  for (const auto& [machine, values] : viewer->values) {
-    EXPECT_EQ(values, expected) << machine;
-  }
-}
-
-// Reads until the viewer is told that these aggregators are unreachable.
-template <typename Viewer>
-void AwaitUnreachable(Viewer* viewer, const std::set<std::string>& addresses) {
-  while (viewer->unreachable != addresses) {
-    ASSERT_TRUE(viewer->Read()) << "the stream has ended";
-  }
 }
 
 class ManyAggregators : public ::testing::Test {
@@ -302,9 +181,8 @@ class ManyAggregators : public ::testing::Test {
   Result Query(const std::string& name, uint64_t last,
                std::vector<std::string> more) {
     std::vector<std::string> arguments = {
-        "query",  "\\\\m-*\\Numbers\\Number",
-        "--from", FormatUtc(kStart),
-        "--to",   FormatUtc(kStart + absl::Seconds(last))};
+        "query",           kPath,  "--from",
+        FormatUtc(kStart), "--to", FormatUtc(kStart + absl::Seconds(last))};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return Ask(name, std::move(arguments));
   }
@@ -392,7 +270,7 @@ TEST_F(ManyAggregators, EachAnswersForTheFleet) {
     return parts.size() - 1;
   };
   const nlohmann::json count = {
-      {"paths", {"\\\\m-*\\Numbers\\Number"}},
+      {"paths", {kPath}},
       {"startTime", FormatUtc(kStart)},
       {"endTime", FormatUtc(kStart + absl::Seconds(3))},
       {"aggregate", "AGGREGATE_FUNCTION_COUNT"}};
@@ -411,10 +289,10 @@ TEST_F(ManyAggregators, EachAnswersForTheFleet) {
               HasSubstr("\"formula\""));
 
   // Viewers of two of them get the values of all machines.
-  GrpcViewer grpc_viewer(aggregators_["a"].address, reader_);
-  PageViewer page_viewer(PagePort("b"), reader_);
-  ExpectContinuous(&grpc_viewer, 3, 3);
-  ExpectContinuous(&page_viewer, 3, 3);
+  GrpcViewer grpc_viewer(aggregators_["a"].address, reader_, kPath);
+  PageViewer page_viewer(PagePort("b"), reader_, kPath);
+  grpc_viewer.ExpectContinuous(kAgents, 3, 3);
+  page_viewer.ExpectContinuous(kAgents, 3, 3);
   const Result nothing = Ask("a", {"watch", "\\Numbers\\Numbr"});
   EXPECT_EQ(nothing.status, 2);
   EXPECT_THAT(nothing.error, HasSubstr("\"Number\""));
@@ -437,35 +315,34 @@ TEST_F(ManyAggregators, EachAnswersForTheFleet) {
   EXPECT_THAT(of_page, names_it);
   EXPECT_THAT(of_page, counted(200));
   EXPECT_THAT(AskPage("a", "machines", nlohmann::json::object()), names_it);
-  const Result watched =
-      Ask("a", {"watch", "\\\\m-*\\Numbers\\Number", "--count", "1"});
+  const Result watched = Ask("a", {"watch", kPath, "--count", "1"});
   EXPECT_EQ(watched.status, 2) << watched.error;
   EXPECT_THAT(watched.error, HasSubstr("are missing"));
-  AwaitUnreachable(&grpc_viewer, {aggregators_["c"].address});
-  AwaitUnreachable(&page_viewer, {aggregators_["c"].address});
+  grpc_viewer.AwaitUnreachable({aggregators_["c"].address});
+  page_viewer.AwaitUnreachable({aggregators_["c"].address});
   for (uint64_t agent = 0; agent < kAgents; ++agent) {
     const bool must_move = agent % 3 == 2;
     Send(agent, must_move ? "b" : streams_[agent].aggregator, must_move ? 3 : 4,
          5);
   }
   AwaitAcks(5);
-  ExpectContinuous(&grpc_viewer, 3, 5);
-  ExpectContinuous(&page_viewer, 3, 5);
+  grpc_viewer.ExpectContinuous(kAgents, 3, 5);
+  page_viewer.ExpectContinuous(kAgents, 3, 5);
 
   // It returns, and one is added.
   StartOne("c");
   StartOne("d");
   Introduce();
-  AwaitUnreachable(&grpc_viewer, {});
-  AwaitUnreachable(&page_viewer, {});
+  grpc_viewer.AwaitUnreachable({});
+  page_viewer.AwaitUnreachable({});
   for (const std::string& name : three) ExpectComplete(name, 5);
   for (uint64_t agent = 0; agent < kAgents; ++agent) {
     const std::string before = streams_[agent].aggregator;
     Send(agent, agent % 4 == 3 ? "d" : before, 6, 6);
   }
   AwaitAcks(6);
-  ExpectContinuous(&grpc_viewer, 3, 6);
-  ExpectContinuous(&page_viewer, 3, 6);
+  grpc_viewer.ExpectContinuous(kAgents, 3, 6);
+  page_viewer.ExpectContinuous(kAgents, 3, 6);
   for (const std::string name : {"a", "c", "d"}) ExpectComplete(name, 6);
 
   // All give the same answers.
@@ -510,10 +387,12 @@ TEST_F(ManyAggregators, ANewLabelSelectsAMovedMachineWithAllItsSamples) {
               (std::vector<double>{1, 2, 3, 4, 5, 6}));
     EXPECT_THAT(Ask(name, {"machines", "--label", "role=web"}).output,
                 HasSubstr("\"m-000\""));
-    EXPECT_THAT(Ask(name, {"machines", "--label", "role=db"}).output,
-                Not(HasSubstr("m-000")));
-    EXPECT_EQ(Values(Query(name, 6, {"--label", "role=db"})),
-              std::vector<double>());
+    const Result former = Ask(name, {"machines", "--label", "role=db"});
+    EXPECT_THAT(former.output, Not(HasSubstr("m-000")));
+    EXPECT_EQ(former.status, 2) << former.error;
+    const Result of_former = Query(name, 6, {"--label", "role=db"});
+    EXPECT_EQ(Values(of_former), std::vector<double>());
+    EXPECT_EQ(of_former.status, 2) << of_former.error;
   }
 }
 

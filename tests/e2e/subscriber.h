@@ -14,7 +14,9 @@
 
 #include "base/channel.h"
 #include "base/credentials.h"
+#include "base/rpc_deadline.h"
 #include "fleetperf/v1/subscription.grpc.pb.h"
+#include "tests/support/patience.h"
 
 namespace fleetperf::testing {
 
@@ -24,8 +26,10 @@ class Subscriber {
   Subscriber(const std::string& address, const TlsFiles& tls,
              const v1::SubscribeRequest& request)
       : stub_(v1::SubscriptionService::NewStub(
-            MakeChannel(address, *ClientCredentials(tls)))),
-        reader_(stub_->Subscribe(&context_, request)) {}
+            MakeChannel(address, *ClientCredentials(tls)))) {
+    context_.set_deadline(RpcDeadline(2 * kPatience));
+    reader_ = stub_->Subscribe(&context_, request);
+  }
   ~Subscriber() {
     context_.TryCancel();
     while (Read()) {
@@ -35,11 +39,10 @@ class Subscriber {
 
   // Reads a message. Returns false if the stream has ended.
   bool Read() {
-    v1::SubscribeResponse response;
-    if (!reader_->Read(&response)) return false;
-    lagged += response.lagged();
-    series += response.series_size();
-    for (const v1::Points& points : response.points()) {
+    if (!reader_->Read(&last)) return false;
+    lagged += last.lagged();
+    series += last.series_size();
+    for (const v1::Points& points : last.points()) {
       values.insert(values.end(), points.values().begin(),
                     points.values().end());
     }
@@ -54,6 +57,7 @@ class Subscriber {
     return true;
   }
 
+  v1::SubscribeResponse last;  // the last message
   // Totals of all messages read so far.
   std::vector<double> values;
   uint64_t lagged = 0;
@@ -62,7 +66,7 @@ class Subscriber {
  private:
   grpc::ClientContext context_;
   const std::unique_ptr<v1::SubscriptionService::Stub> stub_;
-  const std::unique_ptr<grpc::ClientReader<v1::SubscribeResponse>> reader_;
+  std::unique_ptr<grpc::ClientReader<v1::SubscribeResponse>> reader_;
 };
 
 }  // namespace fleetperf::testing

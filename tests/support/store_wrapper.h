@@ -82,10 +82,10 @@ class StoreWrapper : public aggregator::Store {
                           absl::string_view catalogue_hash) override {
     return store_.PutMachine(machine, catalogue_hash);
   }
-  std::vector<StoredMachine> GetMachines() const override {
+  std::vector<aggregator::StoredMachine> GetMachines() const override {
     return store_.GetMachines();
   }
-  std::optional<StoredMachine> FindMachine(
+  std::optional<aggregator::StoredMachine> FindMachine(
       const std::string& name) const override {
     return store_.FindMachine(name);
   }
@@ -105,8 +105,8 @@ class StoreWrapper : public aggregator::Store {
   absl::Status PutKnownTime(absl::Time time) override {
     return store_.PutKnownTime(time);
   }
-  std::vector<StoredMachine> GetMachines(const std::string& after,
-                                         size_t most) const override {
+  std::vector<aggregator::StoredMachine> GetMachines(
+      const std::string& after, size_t most) const override {
     return store_.GetMachines(after, most);
   }
   absl::StatusOr<bool> Compact(absl::Time idle_since) override {

@@ -1,7 +1,7 @@
 // Charts of any paths or expressions.
 
 import { formatAddress, type ExploreView, type View } from './address.ts';
-import { isAbort, messageOf, unreachableText } from './api.ts';
+import { isAbort, messageOf } from './api.ts';
 import { countersets } from './catalogue.ts';
 import { Chart } from './chart.ts';
 import { ChartData, MAX_LINES, type Line } from './chart_data.ts';
@@ -10,6 +10,7 @@ import { ExplainPanel } from './explain_panel.ts';
 import { saveCsv, savePng } from './export.ts';
 import { Feed, type Continuation } from './feed.ts';
 import { LiveBadge } from './live_badge.ts';
+import { Notes } from './notes.ts';
 import type { Navigate, Page } from './page.ts';
 import { canSubscribe, commandOf, EMPTY_QUESTION, InputError, queryOf, rangeOf, stepOf, subscriptionOf,
   type Question, type Range } from './question.ts';
@@ -42,7 +43,7 @@ export class ExplorePage implements Page {
   private readonly liveButton: HTMLButtonElement;
   private readonly tableButton: HTMLButtonElement;
   private readonly summary: HTMLElement;
-  private readonly notes: HTMLElement;
+  private readonly notes = new Notes();
   private readonly problem: HTMLElement;
   private readonly results: HTMLElement;
   private readonly actions: HTMLElement;
@@ -62,7 +63,6 @@ export class ExplorePage implements Page {
   constructor(private view: ExploreView, private readonly navigate: Navigate) {
     this.form = new QuestionForm((question) => this.ask(question));
     this.summary = h('p', { class: 'summary', role: 'status' });
-    this.notes = h('ul', { class: 'notes' });
     this.problem = h('p', { class: 'problem', role: 'alert', hidden: true });
     this.results = h('div', { class: 'results' });
     this.liveButton = h('button', {
@@ -86,7 +86,7 @@ export class ExplorePage implements Page {
     this.element = h('div', { class: 'explore' },
       h('h1', { class: 'visually-hidden' }, 'Explore'),
       this.form.element, this.actions, this.problem, this.summary, this.results, this.explanation.element,
-      this.notes);
+      this.notes.element);
     this.update(view);
   }
 
@@ -151,7 +151,7 @@ export class ExplorePage implements Page {
     this.stop();
     this.explanation.close();
     this.problem.hidden = true;
-    this.notes.replaceChildren();
+    this.notes.clear();
     setText(this.summary, '');
     this.badge.show({ kind: 'off' });
     const { question } = this.view;
@@ -187,8 +187,6 @@ export class ExplorePage implements Page {
     this.isHistoryRead = false;
     const busy = h('p', { class: 'busy' }, 'Asking …');
     replace(this.results, busy);
-    const unreachable: string[] = [];
-    let live: string[] = [];
     this.feed = new Feed(request, this.step, {
       lineOf: (series) => data.lineOf(series),
       newestTime: () => data.newestTime(),
@@ -208,31 +206,22 @@ export class ExplorePage implements Page {
         this.showProblem(error);
         this.results.replaceChildren();
         // The error says what is missing, too.
-        this.notes.replaceChildren(...unreachable.map((text) => h('li', {}, text)));
+        this.notes.keepUnreachable();
       },
       onState: (state) => this.badge.show(state),
       onProgress: ({ machinesRead = '0', machines = '0' }) => {
         setText(busy, Number(machines) > 1 ? `Reading: ${machinesRead} of ${machines} machines` : 'Reading …');
       },
-      onMissing: ({ path = '', reason = '' }) => this.addNote(`${path}: ${reason}`),
-      onSilent: ({ machine = '', newestSample = '' }) => this.addNote(
+      onMissing: ({ path = '', reason = '' }) => this.notes.add(`${path}: ${reason}`),
+      onSilent: ({ machine = '', newestSample = '' }) => this.notes.add(
         `${machine} is silent: its newest sample is of ${formatTime(Date.parse(newestSample), currentZone())}, ` +
         `${formatAge(Date.now() - Date.parse(newestSample))}.`),
-      onUnreachable: (peer) => {
-        const text = unreachableText(peer);
-        if (unreachable.includes(text)) return;
-        unreachable.push(text);
-        this.addNote(text);
-      },
-      onLiveUnreachable: (peers) => {
-        for (const text of live) if (!unreachable.includes(text)) this.removeNote(text);
-        live = peers.map(unreachableText);
-        for (const text of live) this.addNote(text);
-      },
+      onUnreachable: (peer) => this.notes.addUnreachable(peer),
+      onLiveUnreachable: (peers) => this.notes.setLiveUnreachable(peers),
       onMachines: ({ widened = 0, widenedInterval = '10s' }) => {
-        if (widened > 0) this.addNote(`${widened} machines send their values every ${widenedInterval} only, because too many are watched.`);
+        if (widened > 0) this.notes.add(`${widened} machines send their values every ${widenedInterval} only, because too many are watched.`);
       },
-      onLagged: (dropped) => this.addNote(`${dropped} values were left out, because this browser reads too slowly.`),
+      onLagged: (dropped) => this.notes.add(`${dropped} values were left out, because this browser reads too slowly.`),
     }, () => this.continuation(question, request, data, isRanked));
     if (!this.view.live) return;
     this.timer = window.setInterval(() => {
@@ -308,15 +297,6 @@ export class ExplorePage implements Page {
   private canExplain(line: Line): boolean {
     return (line.series.machine ?? '') !== '' && canSubscribe(this.view.question) &&
       line.series.labels === undefined;
-  }
-
-  private removeNote(text: string): void {
-    for (const note of [...this.notes.children]) if (note.textContent === text) note.remove();
-  }
-
-  private addNote(text: string): void {
-    const known = [...this.notes.children].some((note) => note.textContent === text);
-    if (!known && this.notes.children.length < 20) this.notes.append(h('li', {}, text));
   }
 
   private showProblem(error: unknown): void {

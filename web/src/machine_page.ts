@@ -1,7 +1,7 @@
 // One machine, live.
 
 import { formatAddress, type MachineView, type View } from './address.ts';
-import { isAbort, listMachines, messageOf, unreachableText } from './api.ts';
+import { isAbort, listMachines, messageOf } from './api.ts';
 import { BarList } from './bar_list.ts';
 import { Chart } from './chart.ts';
 import type { Line, Panel } from './chart_data.ts';
@@ -13,6 +13,7 @@ import { STATE_TEXTS, stateOf } from './fleet_model.ts';
 import { HeatStrip } from './heat_strip.ts';
 import { LiveBadge } from './live_badge.ts';
 import { belongsTo, panelsOf, type MachinePanel } from './machine_panels.ts';
+import { Notes } from './notes.ts';
 import type { Navigate, Page } from './page.ts';
 import { EMPTY_QUESTION } from './question.ts';
 import { currentZone } from './settings.ts';
@@ -48,7 +49,7 @@ export class MachinePage implements Page {
   private readonly facts: HTMLElement;
   private readonly ranges: HTMLElement;
   private readonly problem: HTMLElement;
-  private readonly notes: HTMLElement;
+  private readonly notes = new Notes();
   private readonly grid: HTMLElement;
   private readonly explanation = new ExplainPanel();
   private readonly closing = new AbortController();
@@ -68,12 +69,11 @@ export class MachinePage implements Page {
     this.facts = h('dl', { class: 'machine-facts' });
     this.ranges = h('div', { class: 'segments', role: 'group', 'aria-label': 'Time to now' });
     this.problem = h('p', { class: 'problem', role: 'alert', hidden: true });
-    this.notes = h('ul', { class: 'notes' });
     this.grid = h('div', { class: 'panels' });
     this.element = h('div', { class: 'machine' },
       h('div', { class: 'toolbar machine-head' }, h('h1', {}, view.name), this.state, h('span', { class: 'grow' }),
         this.badge.element, this.ranges),
-      this.facts, this.problem, this.grid, this.notes);
+      this.facts, this.problem, this.grid, this.notes.element);
     this.update(view);
     void this.refresh();
   }
@@ -159,7 +159,7 @@ export class MachinePage implements Page {
     this.stop();
     const own = ++this.run;
     this.problem.hidden = true;
-    this.notes.replaceChildren();
+    this.notes.clear();
     if (this.processes === undefined) replace(this.grid, h('p', { class: 'busy' }, 'Reading …'));
     try {
       const panels = await panelsOf(this.view.name, Math.ceil((this.length / this.step) * 1.2) + 300);
@@ -184,8 +184,6 @@ export class MachinePage implements Page {
     const step = protoDuration(this.step);
     this.startedAt = Date.now();
     let isHistoryRead = false;
-    const unreachable: string[] = [];
-    let live: string[] = [];
     const draw = (): void => {
       this.arrivedAt = performance.now();
       if (isHistoryRead) this.draw();
@@ -202,20 +200,13 @@ export class MachinePage implements Page {
       },
       onError: (error) => this.showProblem(error),
       onState: (state) => this.badge.show(state),
-      onMissing: ({ path = '', reason = '' }) => this.addNote(`${path}: ${reason}`),
-      onUnreachable: (peer) => {
-        unreachable.push(unreachableText(peer));
-        this.addNote(unreachableText(peer));
-      },
-      onLiveUnreachable: (peers) => {
-        for (const text of live) if (!unreachable.includes(text)) this.removeNote(text);
-        live = peers.map(unreachableText);
-        for (const text of live) this.addNote(text);
-      },
+      onMissing: ({ path = '', reason = '' }) => this.notes.add(`${path}: ${reason}`),
+      onUnreachable: (peer) => this.notes.addUnreachable(peer),
+      onLiveUnreachable: (peers) => this.notes.setLiveUnreachable(peers),
       onMachines: ({ widened = 0, widenedInterval = '10s' }) => {
-        if (widened > 0) this.addNote(`Values arrive every ${widenedInterval} only, because too many machines are watched.`);
+        if (widened > 0) this.notes.add(`Values arrive every ${widenedInterval} only, because too many machines are watched.`);
       },
-      onLagged: (dropped) => this.addNote(`${dropped} values were left out, because this browser reads too slowly.`),
+      onLagged: (dropped) => this.notes.add(`${dropped} values were left out, because this browser reads too slowly.`),
     }, () => ({ catchUp: { paths, step }, subscribe: { paths, interval: step } }));
     this.tickTimer = window.setInterval(() => {
       if (performance.now() - this.arrivedAt > 2 * this.step) this.draw();
@@ -295,15 +286,6 @@ export class MachinePage implements Page {
       one.element.hidden = one.panel.data.size === 0;
       one.update(to - this.length, to, this.step);
     }
-  }
-
-  private removeNote(text: string): void {
-    for (const note of [...this.notes.children]) if (note.textContent === text) note.remove();
-  }
-
-  private addNote(text: string): void {
-    const known = [...this.notes.children].some((note) => note.textContent === text);
-    if (!known) this.notes.append(h('li', {}, text));
   }
 
   private showProblem(error: unknown): void {

@@ -2,7 +2,6 @@
 
 #include "aggregator/export/raw_encoder.h"
 
-#include <bit>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,11 +10,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "aggregator/samples/machine_name.h"
 #include "aggregator/store/store.h"
 #include "perflib/counter_type.h"
+#include "tests/aggregator/export/encoder_sink.h"
 #include "tests/support/disk_agent.h"
 #include "tests/support/encoded_labels.h"
 #include "tests/support/status_matchers.h"
@@ -43,7 +42,7 @@ constexpr uint64_t kEpoch = (uint64_t{1} << 63) + 5;
 using RawSeries = std::map<std::string, std::vector<std::string>>;
 
 // Exports a machine of a store.
-class RawReader : public UnexportedSink {
+class RawReader : public EncoderSink<RawEncoder> {
  public:
   explicit RawReader(TestStore* store, const PathSet* paths = nullptr)
       : store_(*store), paths_(paths) {}
@@ -55,49 +54,16 @@ class RawReader : public UnexportedSink {
     ExportedSchemas schemas;
     RawEpochs epochs(&*store_);
     RawEncoder encoder("web-1", paths_, &schemas, &epochs);
-    encoder_ = &encoder;
-    std::vector<ExportProgress> progress;
-    progress_ = &progress;
-    EXPECT_OK(store_->ReadUnexported({.machine = "web-1",
-                                      .columns =
-                                          [&](const CollectedQuery& query) {
-                                            return encoder.WantedColumns(query);
-                                          },
-                                      .intervals = {absl::Seconds(1)}},
-                                     this));
-    if (ends) {
-      EXPECT_OK(encoder.End([this](absl::string_view labels,
-                                   absl::Span<const ExportSample> samples) {
-        return Add(labels, samples);
-      }));
-    }
-    EXPECT_OK(store_->SetExported(progress));
+    ReadFrom(*store_, &encoder);
     return series_;
   }
 
-  void Begin(absl::Time, uint64_t) override {}
-  absl::Status BeginFrame(const Frame& frame, uint32_t first_new) override {
-    encoder_->BeginFrame(frame, first_new);
-    return absl::OkStatus();
-  }
-  absl::Status AddTicks(uint32_t begin, uint32_t end) override {
-    return encoder_->AddTicks(begin, end,
-                              [this](absl::string_view labels,
-                                     absl::Span<const ExportSample> samples) {
-                                return Add(labels, samples);
-                              });
-  }
-  void Advance(ExportProgress progress) override {
-    progress_->push_back(std::move(progress));
-  }
-
-  bool ends = false;               // whether the machine ends after a read
   bool has_queries = false;        // whether series are named by their query
   std::vector<std::string> order;  // the metrics of a read
 
  private:
   absl::Status Add(absl::string_view encoded,
-                   absl::Span<const ExportSample> samples) {
+                   absl::Span<const ExportSample> samples) override {
     auto labels = LabelsIn(encoded);
     EXPECT_EQ(labels["machine"], "web-1");
     EXPECT_EQ(labels["interval"], "1");
@@ -117,22 +83,13 @@ class RawReader : public UnexportedSink {
       }
     }
     for (const ExportSample& sample : samples) {
-      const double seconds =
-          static_cast<double>(sample.unix_millis - absl::ToUnixMillis(kStart)) /
-          1000;
-      const bool is_end = std::bit_cast<uint64_t>(sample.value) ==
-                          std::bit_cast<uint64_t>(StaleMarker());
-      series_[key].push_back(
-          is_end ? absl::StrFormat("%g=end", seconds)
-                 : absl::StrFormat("%g=%.0f", seconds, sample.value));
+      series_[key].push_back(TextOf(sample));
     }
     return absl::OkStatus();
   }
 
   TestStore& store_;
   const PathSet* const paths_;
-  RawEncoder* encoder_ = nullptr;
-  std::vector<ExportProgress>* progress_ = nullptr;
   RawSeries series_;
 };
 

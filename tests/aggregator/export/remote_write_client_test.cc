@@ -215,7 +215,7 @@ TEST_F(RemoteWriteClientTest, SendsTheTokenThatTheFileHas) {
   EXPECT_THAT(client.Send("x"), StatusIs(absl::StatusCode::kFailedPrecondition,
                                          HasSubstr("several lines")));
   ASSERT_OK(RemoveFile(target.bearer_token_file));
-  EXPECT_THAT(client.Send("x"), StatusIs(absl::StatusCode::kNotFound,
+  EXPECT_THAT(client.Send("x"), StatusIs(absl::StatusCode::kFailedPrecondition,
                                          HasSubstr(target.bearer_token_file)));
   auto requests = server.requests();
   ASSERT_EQ(requests.size(), 2u);

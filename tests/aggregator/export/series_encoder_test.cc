@@ -2,15 +2,14 @@
 
 #include "aggregator/export/series_encoder.h"
 
-#include <bit>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "aggregator/store/store.h"
+#include "tests/aggregator/export/encoder_sink.h"
 #include "tests/support/disk_agent.h"
 #include "tests/support/encoded_labels.h"
 #include "tests/support/status_matchers.h"
@@ -33,7 +32,7 @@ using testing::TestStore;
 using Series = std::map<std::string, std::vector<std::string>>;
 
 // Exports a machine of a store.
-class Reader : public UnexportedSink {
+class Reader : public EncoderSink<SeriesEncoder> {
  public:
   explicit Reader(TestStore* store, const PathSet* paths = nullptr)
       : store_(*store), paths_(paths) {}
@@ -44,51 +43,15 @@ class Reader : public UnexportedSink {
     ExportedSchemas schemas;
     SeriesEncoder encoder("web-1", {{"Zone", "north"}, {"role", "db"}}, paths_,
                           &schemas);
-    encoder_ = &encoder;
-    std::vector<ExportProgress> progress;
-    progress_ = &progress;
-    EXPECT_OK(store_->ReadUnexported({.machine = "web-1",
-                                      .filter =
-                                          [&](const CollectedQuery& query) {
-                                            return encoder.Selects(query);
-                                          },
-                                      .columns =
-                                          [&](const CollectedQuery& query) {
-                                            return encoder.WantedColumns(query);
-                                          },
-                                      .intervals = {absl::Seconds(1)}},
-                                     this));
-    if (ends) {
-      EXPECT_OK(encoder.End([this](absl::string_view labels,
-                                   absl::Span<const ExportSample> samples) {
-        return Add(labels, samples);
-      }));
-    }
-    EXPECT_OK(store_->SetExported(progress));
+    ReadFrom(*store_, &encoder, [&](const CollectedQuery& query) {
+      return encoder.Selects(query);
+    });
     return series_;
   }
 
-  void Begin(absl::Time, uint64_t) override {}
-  absl::Status BeginFrame(const Frame& frame, uint32_t first_new) override {
-    encoder_->BeginFrame(frame, first_new);
-    return absl::OkStatus();
-  }
-  absl::Status AddTicks(uint32_t begin, uint32_t end) override {
-    return encoder_->AddTicks(begin, end,
-                              [this](absl::string_view labels,
-                                     absl::Span<const ExportSample> samples) {
-                                return Add(labels, samples);
-                              });
-  }
-  void Advance(ExportProgress progress) override {
-    progress_->push_back(std::move(progress));
-  }
-
-  bool ends = false;  // whether the machine ends after what is read
-
  private:
   absl::Status Add(absl::string_view encoded,
-                   absl::Span<const ExportSample> samples) {
+                   absl::Span<const ExportSample> samples) override {
     auto labels = LabelsIn(encoded);
     EXPECT_EQ(labels["machine"], "web-1");
     EXPECT_EQ(labels["Zone"], "north");
@@ -103,22 +66,13 @@ class Reader : public UnexportedSink {
     labels.erase("instance");
     for (const auto& [other, value] : labels) absl::StrAppend(&key, "#", value);
     for (const ExportSample& sample : samples) {
-      const double seconds =
-          static_cast<double>(sample.unix_millis - absl::ToUnixMillis(kStart)) /
-          1000;
-      const bool is_end = std::bit_cast<uint64_t>(sample.value) ==
-                          std::bit_cast<uint64_t>(StaleMarker());
-      series_[key].push_back(
-          is_end ? absl::StrFormat("%g=end", seconds)
-                 : absl::StrFormat("%g=%g", seconds, sample.value));
+      series_[key].push_back(TextOf(sample));
     }
     return absl::OkStatus();
   }
 
   TestStore& store_;
   const PathSet* const paths_;
-  SeriesEncoder* encoder_ = nullptr;
-  std::vector<ExportProgress>* progress_ = nullptr;
   Series series_;
 };
 

@@ -68,7 +68,7 @@ void FakeEngine::Add(const std::string& machine, uint64_t epoch,
       add(of_query, metrics.status, tick, *status, false);
     }
     Labels of_epoch = of_query;
-    of_epoch["columns"] = aggregator::ColumnsText(query);
+    of_epoch[aggregator::kColumnsLabel] = aggregator::ColumnsText(query);
     add(of_epoch, metrics.epoch, tick, epoch, false);
   }
   for (size_t i = 0; i < frame.runs.size(); ++i) {

@@ -1,5 +1,6 @@
-// An engine in memory, with the raw series of a store, written from the rules
-// of docs/reference/prometheus-names.md.
+// An engine in memory, with the raw series of a store. Names and labels are
+// those of raw_names.h; times and halves of numbers follow
+// docs/reference/prometheus-names.md.
 
 #ifndef FLEETPERF_TESTS_AGGREGATOR_HISTORY_FAKE_ENGINE_H_
 #define FLEETPERF_TESTS_AGGREGATOR_HISTORY_FAKE_ENGINE_H_

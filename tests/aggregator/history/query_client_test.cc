@@ -67,6 +67,15 @@ TEST(QueryClientTest, TellsTheNextStep) {
                        HasSubstr("more than 32 MiB")));
 }
 
+// The caller's own rights and paths are right.
+TEST(QueryClientTest, ALostTokenIsNoErrorOfTheCaller) {
+  HttpServer server;
+  QueryClient client({.url = server.url(), .bearer_token_file = "/nowhere"});
+  EXPECT_THAT(
+      client.Query("a", kTime, nullptr),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("/nowhere")));
+}
+
 TEST(QueryClientTest, AnErrorOfTheCallerEndsTheTransfer) {
   HttpServer server;
   server.Answer({.kind = HttpAnswer::kNone});

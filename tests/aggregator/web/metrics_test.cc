@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using testing::TestStore;
 
-// What Prometheus 2.42 and 3 send.
+// The header Accept of Prometheus 2.42 and 3.
 constexpr char kPrometheus2[] =
     "application/openmetrics-text;version=1.0.0,"
     "application/openmetrics-text;version=0.0.1;q=0.75,"

@@ -1,0 +1,19 @@
+// A machine as a store keeps it.
+
+#ifndef FLEETPERF_AGGREGATOR_SAMPLES_STORED_MACHINE_H_
+#define FLEETPERF_AGGREGATOR_SAMPLES_STORED_MACHINE_H_
+
+#include <string>
+
+#include "fleetperf/v1/fleet.pb.h"
+
+namespace fleetperf::aggregator {
+
+struct StoredMachine {
+  v1::Machine machine;
+  std::string catalogue_hash;
+};
+
+}  // namespace fleetperf::aggregator
+
+#endif  // FLEETPERF_AGGREGATOR_SAMPLES_STORED_MACHINE_H_
