@@ -34,11 +34,14 @@ v1::CapturedQuery ToProto(const ResolvedQuery& query) {
   if (query.start_counter_id.has_value()) {
     proto.set_start_counter_id(*query.start_counter_id);
   }
-  for (const perflib::Pattern& pattern : query.instances) {
-    proto.add_instances(pattern.text());
-  }
-  for (const perflib::Pattern& pattern : query.except_instances) {
-    proto.add_except_instances(pattern.text());
+  for (const InstanceFilter& filter : query.filters) {
+    v1::CapturedFilter& added = *proto.add_filters();
+    for (const perflib::Pattern& pattern : filter.instances) {
+      added.add_instances(pattern.text());
+    }
+    for (const perflib::Pattern& pattern : filter.except) {
+      added.add_except(pattern.text());
+    }
   }
   proto.set_wrap32(query.wrap32);
   return proto;

@@ -27,12 +27,30 @@ uint32_t DefaultValueSize(uint32_t type) {
 bool IsNumber(uint32_t size) { return size == 4 || size == 8; }
 
 bool MatchesAny(const std::vector<perflib::Pattern>& patterns,
-                absl::string_view utf16_name) {
-  if (patterns.empty()) return false;
-  const std::string name = perflib::Utf8FromUtf16(utf16_name);
+                absl::string_view name) {
   return std::any_of(
       patterns.begin(), patterns.end(),
       [&](const perflib::Pattern& pattern) { return pattern.Matches(name); });
+}
+
+bool Selects(const InstanceFilter& filter, absl::string_view name) {
+  return (filter.instances.empty() || MatchesAny(filter.instances, name)) &&
+         !MatchesAny(filter.except, name);
+}
+
+bool SelectAll(const std::vector<InstanceFilter>& filters) {
+  return std::any_of(filters.begin(), filters.end(),
+                     [](const InstanceFilter& filter) {
+                       return filter.instances.empty() && filter.except.empty();
+                     });
+}
+
+bool Select(const std::vector<InstanceFilter>& filters,
+            absl::string_view utf16_name) {
+  const std::string name = perflib::Utf8FromUtf16(utf16_name);
+  return std::any_of(
+      filters.begin(), filters.end(),
+      [&](const InstanceFilter& filter) { return Selects(filter, name); });
 }
 
 std::optional<uint64_t> NumberIn(const Table& table,
@@ -351,8 +369,8 @@ void Collector::AddSamples(Query& query, QuerySamples* samples,
 // a problem of its instance only.
 void Collector::FindKeptRows(Query& query,
                              std::vector<std::string>* problems) const {
-  const auto& patterns = query.resolved.instances;
-  const auto& except = query.resolved.except_instances;
+  const auto& filters = query.resolved.filters;
+  const bool selects_all = SelectAll(filters);
   query.kept_rows.clear();
   for (size_t row = 0; row < query.table.rows(); ++row) {
     const absl::string_view utf16_name = query.table.Utf16Name(row);
@@ -364,8 +382,7 @@ void Collector::FindKeptRows(Query& query,
           " characters, as many as PERF_MAX_INSTANCE_NAME or more"));
       continue;
     }
-    if ((patterns.empty() || MatchesAny(patterns, utf16_name)) &&
-        !MatchesAny(except, utf16_name)) {
+    if (selects_all || Select(filters, utf16_name)) {
       query.kept_rows.push_back(row);
     }
   }

@@ -33,6 +33,15 @@ absl::Status CaptureError(const v1::Capture& capture, absl::string_view what) {
       absl::StrCat("the capture of ", capture.machine(), " ", what));
 }
 
+InstanceFilter ToFilter(
+    const google::protobuf::RepeatedPtrField<std::string>& instances,
+    const google::protobuf::RepeatedPtrField<std::string>& except) {
+  InstanceFilter filter;
+  for (const std::string& text : instances) filter.instances.emplace_back(text);
+  for (const std::string& text : except) filter.except.emplace_back(text);
+  return filter;
+}
+
 absl::StatusOr<ResolvedQuery> ToQuery(const v1::Capture& capture,
                                       const v1::CapturedQuery& proto) {
   ResolvedQuery query;
@@ -71,11 +80,13 @@ absl::StatusOr<ResolvedQuery> ToQuery(const v1::Capture& capture,
   if (proto.has_start_counter_id()) {
     query.start_counter_id = proto.start_counter_id();
   }
-  for (const std::string& text : proto.instances()) {
-    query.instances.emplace_back(text);
+  for (const v1::CapturedFilter& filter : proto.filters()) {
+    query.filters.push_back(ToFilter(filter.instances(), filter.except()));
   }
-  for (const std::string& text : proto.except_instances()) {
-    query.except_instances.emplace_back(text);
+  // The format of earlier versions.
+  if (query.filters.empty()) {
+    query.filters.push_back(
+        ToFilter(proto.instances(), proto.except_instances()));
   }
   query.wrap32 = proto.wrap32();
   return query;

@@ -133,12 +133,12 @@ void AddQuery(const PlannedQuery& planned, size_t position,
               const CountersetRegistration& registration,
               std::set<uint32_t> named, const std::vector<std::string>& except,
               Resolution* resolution) {
-  const std::vector<Pattern> instances = PatternsOf(planned.instances);
-  const std::vector<Pattern> except_instances = PatternsOf(except);
+  const std::vector<InstanceFilter> filters = {
+      {.instances = PatternsOf(planned.instances),
+       .except = PatternsOf(except)}};
   for (ResolvedQuery& query : resolution->queries) {
     if (query.registration.guid == registration.guid &&
-        query.interval == planned.interval && query.instances == instances &&
-        query.except_instances == except_instances &&
+        query.interval == planned.interval && query.filters == filters &&
         query.wrap32 == planned.wrap32) {
       named.merge(NamedIn(query));
       query.counters = InRegistrationOrder(registration, named);
@@ -151,9 +151,30 @@ void AddQuery(const PlannedQuery& planned, size_t position,
        .interval = planned.interval,
        .counters = InRegistrationOrder(registration, named),
        .start_counter_id = StartCounter(registration),
-       .instances = instances,
-       .except_instances = except_instances,
+       .filters = filters,
        .wrap32 = planned.wrap32});
+}
+
+// Merges queries that differ only in their instances. They would share a
+// definition, and each tick would lack the instances of the others.
+void MergeInstances(std::vector<ResolvedQuery>* queries) {
+  std::vector<ResolvedQuery> merged;
+  for (ResolvedQuery& query : *queries) {
+    const auto same =
+        std::find_if(merged.begin(), merged.end(), [&](const auto& other) {
+          return other.registration.guid == query.registration.guid &&
+                 other.interval == query.interval &&
+                 other.counters == query.counters &&
+                 other.wrap32 == query.wrap32;
+        });
+    if (same == merged.end()) {
+      merged.push_back(std::move(query));
+    } else {
+      same->filters.insert(same->filters.end(), query.filters.begin(),
+                           query.filters.end());
+    }
+  }
+  *queries = std::move(merged);
 }
 
 // The queries that collect a counter.
@@ -251,6 +272,7 @@ Resolution ResolvePlan(
                            "\"", DidYouMean(planned.counterset, names))});
     }
   }
+  MergeInstances(&resolution.queries);
   return resolution;
 }
 

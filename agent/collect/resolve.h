@@ -16,6 +16,15 @@
 
 namespace fleetperf::agent {
 
+// Selects instances that match a pattern of `instances`, or all if there are
+// none, except those that match a pattern of `except`.
+struct InstanceFilter {
+  std::vector<perflib::Pattern> instances;
+  std::vector<perflib::Pattern> except;
+
+  bool operator==(const InstanceFilter&) const = default;
+};
+
 // One counterset of a planned query.
 struct ResolvedQuery {
   size_t planned = 0;  // the position of the planned query in its plan
@@ -34,11 +43,9 @@ struct ResolvedQuery {
   // The counter that holds an instance's start time: a different value means a
   // different life. Collected even if not sent.
   std::optional<uint32_t> start_counter_id;
-  // An instance is kept if it matches a pattern of `instances`, or if there are
-  // none, and matches no pattern of `except_instances`. The latter are the
-  // instances that earlier queries collect.
-  std::vector<perflib::Pattern> instances;
-  std::vector<perflib::Pattern> except_instances;
+  // Not empty. An instance is kept if one of them selects it. Instances that
+  // earlier queries collect are excepted.
+  std::vector<InstanceFilter> filters;
   bool wrap32 = false;  // PlannedQuery::wrap32
 
   bool operator==(const ResolvedQuery&) const = default;
@@ -57,7 +64,8 @@ struct Resolution {
 
 // Resolves the plan's queries for `machine` against its countersets. If two
 // queries name the same counter of an instance, only the first collects it.
-// Queries of one counterset that differ only in their counters are merged.
+// Queries of one counterset are merged if they differ only in their counters,
+// or only in their instances.
 Resolution ResolvePlan(
     const Plan& plan, const std::string& machine,
     const std::vector<perflib::CountersetRegistration>& registrations);

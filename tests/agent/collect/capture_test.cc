@@ -3,6 +3,7 @@
 #include "agent/collect/capture.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -158,6 +159,7 @@ std::vector<std::string> Play(const std::string& directory) {
     }
     for (const v1::BlockColumns& blocks : content.blocks()) {
       for (const v1::QueryColumns& query : blocks.queries()) {
+        if (query.instances().empty()) continue;
         int64_t time = 0;
         uint64_t value = query.columns(0).first(0);
         for (int i = 0; i < blocks.perf_time_100nsec_size(); ++i) {
@@ -195,7 +197,8 @@ TEST(Capture, WritesBlocksAndQueries) {
   ASSERT_EQ(capture.queries_size(), 1);
   EXPECT_THAT(capture.queries(0).counter_ids(), ElementsAre(1, 2, 12));
   EXPECT_THAT(capture.queries(0).only_linked(), ElementsAre(12));
-  EXPECT_THAT(capture.queries(0).instances(), ElementsAre("sd*"));
+  ASSERT_EQ(capture.queries(0).filters_size(), 1);
+  EXPECT_THAT(capture.queries(0).filters(0).instances(), ElementsAre("sd*"));
   EXPECT_EQ(capture.identifiers_size(), 3);
   EXPECT_EQ(capture.countersets(0).name(), "Disk");
   ASSERT_THAT(recordings->front().block_paths, SizeIs(2));
@@ -225,6 +228,40 @@ TEST(Capture, PlaysWithOriginalTimesUnderAnotherName) {
   machine.Tick(*disks, 60, 7);
   EXPECT_THAT(Play(directory.path()),
               ElementsAre("1: 100", "2: 5", "3: 130", "60: 7"));
+}
+
+TEST(Capture, PlaysOnlyTheInstancesOfItsFilters) {
+  const testing::TempDirectory directory;
+  {
+    CapturedMachine machine(directory.path());
+    const auto disks = machine.Open(
+        {{.counterset = "Disk", .counters = {"id:1"}, .instances = {"x"}},
+         {.counterset = "Disk", .counters = {"id:1"}, .instances = {"sd*"}}});
+    machine.Tick(*disks, 1, 100);
+  }
+  EXPECT_THAT(Play(directory.path()), ElementsAre("1: 100"));
+
+  // Earlier versions wrote one filter.
+  auto recordings = ReadRecordings(directory.path());
+  ASSERT_OK(recordings);
+  ASSERT_THAT(*recordings, SizeIs(1));
+  const std::string& block = recordings->front().block_paths.front();
+  const std::string file =
+      std::filesystem::path(block).replace_filename("capture.json");
+  v1::CapturedQuery& query = *recordings->front().capture.mutable_queries(0);
+  query.clear_filters();
+  const auto play = [&] {
+    std::string json;
+    EXPECT_TRUE(google::protobuf::util::MessageToJsonString(
+                    recordings->front().capture, &json)
+                    .ok());
+    EXPECT_OK(WriteFile(file, json));
+    return Play(directory.path());
+  };
+  query.add_instances("sd*");
+  EXPECT_THAT(play(), ElementsAre("1: 100"));
+  query.add_except_instances("sda");
+  EXPECT_THAT(play(), ElementsAre());
 }
 
 TEST(Capture, RemovesTheOldestBlocksBeyondItsLimit) {

@@ -204,6 +204,21 @@ TEST_F(CollectionTest, CollectsAnInstanceByTheFirstQueryThatNamesIt) {
   EXPECT_THAT(values, UnorderedElementsAre(111, 222));
 }
 
+TEST_F(CollectionTest, CollectsInstancesOfSeveralQueriesInOneTick) {
+  source_.SetInstances(kDiskGuid, {{"sda", 8, {{1, Value64(111)}}},
+                                   {"sdb", 16, {{1, Value64(222)}}},
+                                   {"sdc", 24, {{1, Value64(333)}}}});
+  Apply({{.counterset = "Disk", .counters = {"id:1"}, .instances = {"sda"}},
+         {.counterset = "Disk", .counters = {"id:1"}, .instances = {"sdc"}}});
+  Settle();
+  const auto contents = testing::ContentsOf(delivery_.spool());
+  ASSERT_EQ(contents.size(), 1);
+  ASSERT_EQ(contents[0].blocks_size(), 1);
+  ASSERT_EQ(contents[0].blocks(0).queries_size(), 1);
+  EXPECT_THAT(contents[0].blocks(0).queries(0).columns(0).first(),
+              ElementsAre(111, 333));
+}
+
 // Queries in both plans are collected on time, whatever else changes.
 TEST_F(CollectionTest, LosesNoTickOfQueriesInBothPlans) {
   Apply({kSystemQuery});

@@ -137,7 +137,8 @@ TEST(ResolvePlan, KeepsInstancePatterns) {
   const Resolution resolution =
       Resolve({{.counterset = "Disk", .instances = {"sd*", "_Total"}}});
   ASSERT_EQ(resolution.queries.size(), 1);
-  EXPECT_THAT(resolution.queries[0].instances,
+  ASSERT_EQ(resolution.queries[0].filters.size(), 1);
+  EXPECT_THAT(resolution.queries[0].filters[0].instances,
               ElementsAre(perflib::Pattern("sd*"), perflib::Pattern("_Total")));
 }
 
@@ -160,8 +161,8 @@ TEST(ResolvePlan, CollectsACounterOnce) {
           "already"));
 }
 
-// Returns "0: a b | c" for each query: the instances that it keeps, and the
-// ones that it excludes.
+// Returns "0: a b | c" for each query: the instances that a filter selects, and
+// the ones that it excepts. Filters are separated by " or ".
 std::vector<std::string> Instances(const Resolution& resolution) {
   const auto append = [](std::string* out, const perflib::Pattern& pattern) {
     absl::StrAppend(out, pattern.text());
@@ -169,8 +170,13 @@ std::vector<std::string> Instances(const Resolution& resolution) {
   std::vector<std::string> texts;
   for (const ResolvedQuery& query : resolution.queries) {
     texts.push_back(absl::StrCat(
-        query.planned, ": ", absl::StrJoin(query.instances, " ", append), " | ",
-        absl::StrJoin(query.except_instances, " ", append)));
+        query.planned, ": ",
+        absl::StrJoin(query.filters, " or ",
+                      [&](std::string* out, const InstanceFilter& filter) {
+                        absl::StrAppend(
+                            out, absl::StrJoin(filter.instances, " ", append),
+                            " | ", absl::StrJoin(filter.except, " ", append));
+                      })));
   }
   return texts;
 }
@@ -183,10 +189,9 @@ TEST(ResolvePlan, CollectsACounterOfAnInstanceOnce) {
       {.counterset = "Disk", .counters = {"id:1", "id:3"}},
       {.counterset = "Disk", .counters = {"id:1"}, .instances = {"d"}},
   });
-  EXPECT_THAT(Queries(resolution), ElementsAre("0 Disk 1s: 1", "1 Disk 1s: 1",
-                                               "3 Disk 1s: 3", "3 Disk 1s: 1"));
-  EXPECT_THAT(Instances(resolution), ElementsAre("0: a b | ", "1: c* | a b",
-                                                 "3:  | ", "3:  | a b c*"));
+  EXPECT_THAT(Queries(resolution), ElementsAre("0 Disk 1s: 1", "3 Disk 1s: 3"));
+  EXPECT_THAT(Instances(resolution),
+              ElementsAre("0: a b |  or c* | a b or  | a b c*", "3:  | "));
   EXPECT_THAT(Problems(resolution),
               ElementsAre("2: counter \"Reads/sec\" of \"Disk\" is collected "
                           "by queries[0] already",
@@ -231,6 +236,23 @@ TEST(ResolvePlan, MergesQueriesThatDifferOnlyInCounters) {
           {.counterset = "Disk", .counters = {"id:3"}, .instances = {"b"}},
       })),
       ElementsAre("0 Disk 1s: 1", "1 Disk 1s: 3"));
+}
+
+TEST(ResolvePlan, MergesQueriesThatDifferOnlyInInstances) {
+  const Resolution resolution = Resolve({
+      {.counterset = "Disk", .counters = {"id:1"}, .instances = {"a*"}},
+      {.counterset = "Disk",
+       .counters = {"id:1"},
+       .instances = {"*b"},
+       .interval = absl::Seconds(10)},
+      {.counterset = "Disk", .counters = {"id:1", "id:3"}, .instances = {"c"}},
+      {.counterset = "Disk", .counters = {"id:1"}, .instances = {"d"}},
+  });
+  EXPECT_THAT(Queries(resolution),
+              ElementsAre("0 Disk 1s: 1", "1 Disk 10s: 1", "2 Disk 1s: 3"));
+  EXPECT_THAT(Instances(resolution),
+              ElementsAre("0: a* |  or c | a* *b or d | a* *b c", "1: *b | a*",
+                          "2: c | "));
 }
 
 TEST(ResolvePlan, ReportsNamesWithoutAMatch) {
