@@ -229,7 +229,7 @@ class Checker {
     for (const ResolvedQuery& query : resolution.queries) {
       const auto has_values = Try(source, query, &instances);
       if (!has_values.ok()) {
-        Problem(absl::StrCat(plan_.NameOf(query.planned), " \"",
+        Problem(absl::StrCat(plan_.NameOf(query.planned.front()), " \"",
                              query.registration.name,
                              "\": ", has_values.status().message()));
       }

@@ -316,9 +316,17 @@ void Collection::UpdateReports() {
           {.query = query, .error = std::string(source_status_.message())});
     }
   } else {
+    const auto report_failure = [&](const ResolvedQuery& query,
+                                    const std::string& error) {
+      for (const size_t position : query.planned) {
+        reports.push_back({.query = position, .error = error});
+      }
+    };
     for (const ResolvedQuery& query : resolution_.queries) {
-      reports.push_back(
-          {.query = query.planned, .counterset = query.registration.name});
+      for (const size_t position : query.planned) {
+        reports.push_back(
+            {.query = position, .counterset = query.registration.name});
+      }
     }
     for (const Resolution::Problem& problem : resolution_.problems) {
       reports.push_back({.query = problem.planned, .error = problem.message});
@@ -330,20 +338,18 @@ void Collection::UpdateReports() {
     for (const Group& group : groups_) {
       for (const std::string& problem : group.problems) {
         reports.push_back(
-            {.query = group.queries.front().planned, .error = problem});
+            {.query = group.queries.front().planned.front(), .error = problem});
       }
       if (!group.failure.ok()) {
         for (const ResolvedQuery& query : group.queries) {
-          reports.push_back(
-              {.query = query.planned,
-               .error = absl::StrCat("counterset \"", query.registration.name,
-                                     "\": ", group.failure.message())});
+          report_failure(query,
+                         absl::StrCat("counterset \"", query.registration.name,
+                                      "\": ", group.failure.message()));
         }
         continue;
       }
       for (const auto& [query, reason] : group.failing) {
-        reports.push_back(
-            {.query = group.queries[query].planned, .error = reason});
+        report_failure(group.queries[query], reason);
       }
     }
     AddMergedQueries(&reports);

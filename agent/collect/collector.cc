@@ -38,15 +38,15 @@ bool Selects(const InstanceFilter& filter, absl::string_view name) {
          !MatchesAny(filter.except, name);
 }
 
-bool SelectAll(const std::vector<InstanceFilter>& filters) {
+bool AnySelectsAll(const std::vector<InstanceFilter>& filters) {
   return std::any_of(filters.begin(), filters.end(),
                      [](const InstanceFilter& filter) {
                        return filter.instances.empty() && filter.except.empty();
                      });
 }
 
-bool Select(const std::vector<InstanceFilter>& filters,
-            absl::string_view utf16_name) {
+bool AnySelects(const std::vector<InstanceFilter>& filters,
+                absl::string_view utf16_name) {
   const std::string name = perflib::Utf8FromUtf16(utf16_name);
   return std::any_of(
       filters.begin(), filters.end(),
@@ -370,7 +370,7 @@ void Collector::AddSamples(Query& query, QuerySamples* samples,
 void Collector::FindKeptRows(Query& query,
                              std::vector<std::string>* problems) const {
   const auto& filters = query.resolved.filters;
-  const bool selects_all = SelectAll(filters);
+  const bool selects_all = AnySelectsAll(filters);
   query.kept_rows.clear();
   for (size_t row = 0; row < query.table.rows(); ++row) {
     const absl::string_view utf16_name = query.table.Utf16Name(row);
@@ -382,7 +382,7 @@ void Collector::FindKeptRows(Query& query,
           " characters, as many as PERF_MAX_INSTANCE_NAME or more"));
       continue;
     }
-    if (selects_all || Select(filters, utf16_name)) {
+    if (selects_all || AnySelects(filters, utf16_name)) {
       query.kept_rows.push_back(row);
     }
   }

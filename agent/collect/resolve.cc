@@ -128,6 +128,12 @@ std::vector<Pattern> PatternsOf(const std::vector<std::string>& texts) {
   return patterns;
 }
 
+void AddPosition(size_t position, ResolvedQuery* query) {
+  std::vector<size_t>& planned = query->planned;
+  const auto at = std::lower_bound(planned.begin(), planned.end(), position);
+  if (at == planned.end() || *at != position) planned.insert(at, position);
+}
+
 // Adds a query, or merges its counters into a matching query.
 void AddQuery(const PlannedQuery& planned, size_t position,
               const CountersetRegistration& registration,
@@ -140,13 +146,14 @@ void AddQuery(const PlannedQuery& planned, size_t position,
     if (query.registration.guid == registration.guid &&
         query.interval == planned.interval && query.filters == filters &&
         query.wrap32 == planned.wrap32) {
+      AddPosition(position, &query);
       named.merge(NamedIn(query));
       query.counters = InRegistrationOrder(registration, named);
       return;
     }
   }
   resolution->queries.push_back(
-      {.planned = position,
+      {.planned = {position},
        .registration = registration,
        .interval = planned.interval,
        .counters = InRegistrationOrder(registration, named),
@@ -170,6 +177,7 @@ void MergeInstances(std::vector<ResolvedQuery>* queries) {
     if (same == merged.end()) {
       merged.push_back(std::move(query));
     } else {
+      for (const size_t position : query.planned) AddPosition(position, &*same);
       same->filters.insert(same->filters.end(), query.filters.begin(),
                            query.filters.end());
     }

@@ -27,7 +27,8 @@ struct InstanceFilter {
 
 // One counterset of a planned query.
 struct ResolvedQuery {
-  size_t planned = 0;  // the position of the planned query in its plan
+  // The positions of the planned queries in their plan, ascending; not empty.
+  std::vector<size_t> planned;
   perflib::CountersetRegistration registration;
   absl::Duration interval;
   struct Counter {
@@ -43,8 +44,8 @@ struct ResolvedQuery {
   // The counter that holds an instance's start time: a different value means a
   // different life. Collected even if not sent.
   std::optional<uint32_t> start_counter_id;
-  // Not empty. An instance is kept if one of them selects it. Instances that
-  // earlier queries collect are excepted.
+  // Not empty. An instance is kept if one of them selects it. Each excepts the
+  // instances that the filters and queries before it collect.
   std::vector<InstanceFilter> filters;
   bool wrap32 = false;  // PlannedQuery::wrap32
 

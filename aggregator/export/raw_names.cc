@@ -1,6 +1,7 @@
 #include "aggregator/export/raw_names.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -15,7 +16,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-constexpr int kLowBits = 53;  // of a double
+constexpr int kLowBits = 50;  // of the 53 of a double
 constexpr uint64_t kLowRange = uint64_t{1} << kLowBits;
 
 // Gives metrics names that no other metric of the counterset has.
@@ -44,10 +45,17 @@ class Namer {
   std::set<std::string> used_;
 };
 
-// Whether a number is one of RawLow or RawHigh, less than `range`.
-bool IsBelow(double number, uint64_t range) {
-  return number >= 0 && number < static_cast<double>(range) &&
-         static_cast<double>(static_cast<uint64_t>(number)) == number;
+// Returns the integer, less than `range`, that an engine returns as `number`.
+std::optional<uint64_t> IntegerFrom(double number, uint64_t range) {
+  // Two to four times the last bit of a double.
+  constexpr double kTolerance = 0x1p-51;
+  const double integer = std::round(number);
+  // False for NaN.
+  if (!(integer >= 0 && integer < static_cast<double>(range)) ||
+      std::abs(number - integer) > integer * kTolerance) {
+    return std::nullopt;
+  }
+  return static_cast<uint64_t>(integer);
 }
 
 }  // namespace
@@ -139,21 +147,21 @@ double RawHigh(uint64_t value) {
 }
 
 std::optional<uint64_t> FromRaw(double low, double high) {
-  if (!IsBelow(low, kLowRange) ||
-      !IsBelow(high, uint64_t{1} << (64 - kLowBits))) {
-    return std::nullopt;
-  }
-  return (static_cast<uint64_t>(high) << kLowBits) + static_cast<uint64_t>(low);
+  const auto low_bits = IntegerFrom(low, kLowRange);
+  const auto high_bits = IntegerFrom(high, uint64_t{1} << (64 - kLowBits));
+  if (!low_bits.has_value() || !high_bits.has_value()) return std::nullopt;
+  return (*high_bits << kLowBits) + *low_bits;
 }
 
 std::optional<int64_t> PerfTime100NSecFromRaw(double low, int64_t unix_millis) {
-  if (!IsBelow(low, kLowRange)) return std::nullopt;
+  const auto low_bits = IntegerFrom(low, kLowRange);
+  if (!low_bits.has_value()) return std::nullopt;
   // The first time of the millisecond, modulo 2^64.
   constexpr uint64_t kUnixEpoch = 116'444'736'000'000'000;
   constexpr uint64_t kPerMilli = 10'000;
   const uint64_t first =
       static_cast<uint64_t>(unix_millis) * kPerMilli + kUnixEpoch;
-  const uint64_t after = (static_cast<uint64_t>(low) - first) % kLowRange;
+  const uint64_t after = (*low_bits - first) % kLowRange;
   if (after >= kPerMilli) return std::nullopt;
   return static_cast<int64_t>(first + after);
 }

@@ -71,13 +71,14 @@ Labels RawLabels(absl::string_view machine, const CollectedQuery& query);
 // Returns the labels of an instance's series, from those of RawLabels.
 Labels RawInstanceLabels(Labels query_labels, const Instance& instance);
 
-// A value of 64 bits is the sum of RawLow and 2^53 times RawHigh. Both are
-// numbers that a double and the engines keep exactly. Signed values are
-// converted to unsigned ones.
+// A value of 64 bits is the sum of RawLow and 2^50 times RawHigh. Both are
+// integers that a double has exactly, with three bits left: VictoriaMetrics may
+// change the last bit of a value. Signed values are converted to unsigned ones.
 double RawLow(uint64_t value);
 double RawHigh(uint64_t value);
 // Returns the value; std::nullopt if the numbers are none of RawLow and
-// RawHigh.
+// RawHigh. Either may differ from its integer in the last bits, which engines
+// change.
 std::optional<uint64_t> FromRaw(double low, double high);
 
 // Returns Clocks::perf_time_100nsec from its RawLow and the time of the sample.

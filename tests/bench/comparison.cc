@@ -1,8 +1,11 @@
 #include "tests/bench/comparison.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "tests/bench/process_usage.h"
@@ -61,22 +64,56 @@ absl::StatusOr<IngestCost> MeasureIngest(const Workload& workload,
   return cost;
 }
 
-absl::StatusOr<QueryCost> MeasureQuery(Question question, const Scope& scope,
-                                       int times, Server* server) {
-  Progress(absl::StrCat(server->name(), ": ", NameOf(question)));
-  QueryCost cost;
-  ASSIGN_OR_RETURN(cost.answer, server->Ask(question, scope));
+absl::StatusOr<AskCost> MeasureAsk(
+    const std::function<absl::StatusOr<Answer>()>& ask, int times,
+    const std::vector<pid_t>& pids) {
+  AskCost cost;
+  ASSIGN_OR_RETURN(cost.answer, ask());
+  for (const pid_t pid : pids) cost.cpu.push_back(-CpuTimeOf(pid));
   std::vector<absl::Duration> took;
-  const absl::Duration before = CpuTimeOf(server->pid());
   for (int i = 0; i < times; ++i) {
-    ASSIGN_OR_RETURN(const Answer answer, server->Ask(question, scope));
+    ASSIGN_OR_RETURN(const Answer answer, ask());
     took.push_back(answer.took);
   }
-  cost.cpu = (CpuTimeOf(server->pid()) - before) / times;
+  for (size_t i = 0; i < pids.size(); ++i) {
+    cost.cpu[i] = (cost.cpu[i] + CpuTimeOf(pids[i])) / times;
+  }
   std::sort(took.begin(), took.end());
   cost.median = Quantile(took, 0.5);
   cost.p99 = Quantile(took, 0.99);
   return cost;
+}
+
+absl::Status CheckSame(const Answer& expected, const Answer& answer,
+                       const std::string& where) {
+  constexpr double kTolerance = 1e-9;
+  if (expected.values.empty() || expected.machines != answer.machines ||
+      expected.values.size() != answer.values.size()) {
+    return absl::DataLossError(absl::StrCat(
+        where, ", the answer has ", answer.values.size(), " values, not ",
+        expected.values.size(), ", or those of other machines"));
+  }
+  for (size_t i = 0; i < answer.values.size(); ++i) {
+    const double value = expected.values[i];
+    if (std::abs(answer.values[i] - value) <= kTolerance * std::abs(value)) {
+      continue;
+    }
+    return absl::DataLossError(absl::StrFormat(
+        "%s, value %d is %.17g, not %.17g", where, i, answer.values[i], value));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<QueryCost> MeasureQuery(Question question, const Scope& scope,
+                                       int times, Server* server) {
+  Progress(absl::StrCat(server->name(), ": ", NameOf(question)));
+  ASSIGN_OR_RETURN(AskCost cost,
+                   MeasureAsk([&] { return server->Ask(question, scope); },
+                              times, {server->pid()}));
+  return QueryCost{.median = cost.median,
+                   .p99 = cost.p99,
+                   .cpu = cost.cpu.front(),
+                   .answer = std::move(cost.answer)};
 }
 
 }  // namespace fleetperf::bench

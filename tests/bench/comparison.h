@@ -3,7 +3,10 @@
 #ifndef FLEETPERF_TESTS_BENCH_COMPARISON_H_
 #define FLEETPERF_TESTS_BENCH_COMPARISON_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,7 +54,25 @@ struct QueryCost {
   Answer answer;
 };
 
-// Runs the query once to warm up, then `times` times.
+struct AskCost {
+  absl::Duration median;
+  absl::Duration p99;
+  std::vector<absl::Duration> cpu;  // of each process
+  Answer answer;                    // the first one
+};
+
+// Calls `ask` once to warm up, then `times` times. Also measures the
+// average CPU time of each process in `pids`.
+absl::StatusOr<AskCost> MeasureAsk(
+    const std::function<absl::StatusOr<Answer>()>& ask, int times,
+    const std::vector<pid_t>& pids);
+
+// DataLoss if the answer of another way, `where`, differs by more than the
+// order of additions explains, or if there are no values.
+absl::Status CheckSame(const Answer& expected, const Answer& answer,
+                       const std::string& where);
+
+// Measures a query like MeasureAsk.
 absl::StatusOr<QueryCost> MeasureQuery(Question question, const Scope& scope,
                                        int times, Server* server);
 

@@ -30,6 +30,10 @@ std::string TlsSection(const TlsFiles& files) {
                       "\n  key: ", files.key, "\n");
 }
 
+absl::StatusOr<KeyPair> MakeBenchAuthority() {
+  return MakeAuthority("fleetperf bench", absl::Now() + kCertificatesValid);
+}
+
 // The default limits would reject the load of a benchmark.
 constexpr char kLimits[] = R"(agents:
   max_samples_per_second: 1000000000000
@@ -51,22 +55,27 @@ absl::Status CheckOpenFileLimit(size_t connections) {
 }
 
 absl::StatusOr<std::unique_ptr<FleetperfProcess>> FleetperfProcess::Make() {
-  return MakeOf(kAggregator);
+  ASSIGN_OR_RETURN(const KeyPair authority, MakeBenchAuthority());
+  return MakeOf(kAggregator, authority);
+}
+
+absl::StatusOr<std::unique_ptr<FleetperfProcess>> FleetperfProcess::MakePeerOf(
+    const FleetperfProcess& other) {
+  return MakeOf(kAggregator, other.authority_);
 }
 
 absl::StatusOr<std::unique_ptr<FleetperfProcess>>
 FleetperfProcess::MakeFloor() {
-  return MakeOf(kFloor);
+  ASSIGN_OR_RETURN(const KeyPair authority, MakeBenchAuthority());
+  return MakeOf(kFloor, authority);
 }
 
 absl::StatusOr<std::unique_ptr<FleetperfProcess>> FleetperfProcess::MakeOf(
-    const std::string& executable) {
+    const std::string& executable, const KeyPair& authority) {
   std::unique_ptr<FleetperfProcess> process(new FleetperfProcess(executable));
-  ASSIGN_OR_RETURN(
-      process->authority_,
-      MakeAuthority("fleetperf bench", absl::Now() + kCertificatesValid));
+  process->authority_ = authority;
   RETURN_IF_ERROR(WriteFile(process->directory_.File("authority.pem"),
-                            process->authority_.certificate));
+                            authority.certificate));
   ASSIGN_OR_RETURN(process->reader_, process->Issue(Role::kReader, {"bench"}));
   RETURN_IF_ERROR(MakeDirectories(process->store_directory()));
   return process;

@@ -35,8 +35,11 @@ class FleetperfProcess {
   // Creates the certificates and an empty directory for the store. Does not
   // start the process.
   static absl::StatusOr<std::unique_ptr<FleetperfProcess>> Make();
-  // Same, for collect_floor instead of the aggregator. Agents cannot tell the
-  // difference.
+  // Same, with the certificate authority of another one.
+  static absl::StatusOr<std::unique_ptr<FleetperfProcess>> MakePeerOf(
+      const FleetperfProcess& other);
+  // Like Make, for collect_floor instead of the aggregator. Agents cannot tell
+  // the difference.
   static absl::StatusOr<std::unique_ptr<FleetperfProcess>> MakeFloor();
 
   // Starts the process. `store` holds lines of YAML for the section "store" of
@@ -71,7 +74,7 @@ class FleetperfProcess {
       : executable_(std::move(executable)) {}
 
   static absl::StatusOr<std::unique_ptr<FleetperfProcess>> MakeOf(
-      const std::string& executable);
+      const std::string& executable, const KeyPair& authority);
 
   const std::string executable_;
   std::string config_;  // the configuration file's text

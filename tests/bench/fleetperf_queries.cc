@@ -17,7 +17,7 @@
 namespace fleetperf::bench {
 namespace {
 
-constexpr char kTimer[] = R"(\Processor Information(0,1)\User Time)";
+constexpr char kTimer[] = R"(\Processor Information(0,0)\User Time)";
 constexpr char kGauge[] = R"(\Process(0,1)\Thread Count)";
 
 std::string OfMachine(const std::string& machine, const std::string& path) {

@@ -17,7 +17,7 @@ namespace fleetperf::bench {
 namespace {
 
 constexpr char kTimer[] =
-    R"(User_Time{counterset="Processor Information",instance="0,1"})";
+    R"(User_Time{counterset="Processor Information",instance="0,0"})";
 constexpr char kGauge[] =
     R"(Thread_Count{counterset="Process",instance="0,1"})";
 

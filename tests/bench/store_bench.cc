@@ -5,13 +5,13 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/query/range_query.h"
 #include "aggregator/store/store.h"
+#include "tests/bench/directory_size.h"
 #include "tests/bench/fleet_workload.h"
 #include "tests/bench/measure.h"
 #include "tests/bench/number_argument.h"
@@ -33,15 +33,6 @@ void Check(const absl::Status& status) {
   if (status.ok()) return;
   std::fprintf(stderr, "store_bench: %s\n", status.ToString().c_str());
   std::exit(1);
-}
-
-uint64_t SizeOf(const std::string& directory) {
-  uint64_t size = 0;
-  for (const auto& file :
-       std::filesystem::recursive_directory_iterator(directory)) {
-    if (file.is_regular_file()) size += file.file_size();
-  }
-  return size;
 }
 
 class Bench {

@@ -187,16 +187,17 @@ void CheckRaw(Engine& engine, const DiskSource& source) {
   for (int tick = 1; tick <= source.ticks(); ++tick) {
     const int64_t time = absl::ToUnixMillis(source.TimeOfTick(tick));
     ASSERT_TRUE(low.contains(time) && high.contains(time)) << tick;
-    ASSERT_EQ((static_cast<uint64_t>(high.at(time)) << 53) +
+    ASSERT_EQ((static_cast<uint64_t>(high.at(time)) << 50) +
                   static_cast<uint64_t>(low.at(time)),
               DiskSource::Transfers(2, tick));
   }
   // The low part begins again at the 18th tick. docs/tasks/export.md has this
   // query.
   const std::string x = metric + "{instance=\"E:\"}";
-  const std::string difference = absl::StrCat("(", x, " - ", x, " offset 30s)");
+  const std::string difference =
+      absl::StrCat("round(", x, " - ", x, " offset 30s)");
   const auto growth = engine.Query(
-      absl::StrCat(difference, " + 2^53 * (", difference, " < bool 0)"),
+      absl::StrCat(difference, " + 2^50 * (", difference, " < bool 0)"),
       source.TimeOfTick(40));
   ASSERT_EQ(growth.size(), 1);
   EXPECT_EQ(growth[0]["value"][1], absl::StrCat(3 * (40 * 41 - 10 * 11)));

@@ -179,7 +179,9 @@ void CheckPlan(const v1::Plan& proto) {
   if (!plan.ok()) return;
   const Resolution resolution = ResolvePlan(*plan, "web-1", registrations);
   for (const ResolvedQuery& query : resolution.queries) {
-    FUZZ_CHECK(query.planned < plan->queries.size());
+    FUZZ_CHECK(!query.planned.empty());
+    FUZZ_CHECK(query.planned.back() < plan->queries.size());
+    FUZZ_CHECK(!query.filters.empty());
     FUZZ_CHECK(query.interval >= absl::Seconds(1));
     FUZZ_CHECK(!query.counters.empty());
   }

@@ -69,7 +69,7 @@ absl::Status WriteEngineAnswers(const std::string& root) {
   const std::string series[] = {
       Series(c, metrics.counters[0], {"7", "9"}),
       Series(c, aggregator::HighMetric(metrics.counters[0]), {"1"}),
-      Series(d, metrics.counters[2], {"NaN", "9007199254740991"}),
+      Series(d, metrics.counters[2], {"NaN", "1125899906842623"}),
       Series(c, metrics.counters[3], {"1", "2"}),
       Series(c, metrics.presence, {"8", "8"}),
       Series(d, metrics.presence, {"NaN", "11"}),

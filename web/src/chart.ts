@@ -139,7 +139,7 @@ export class Chart {
       this.plot.over.clientHeight || this.options.height);
     this.xs[0] = this.from;
     this.xs[1] = this.to;
-    // Draws at once, before the page changes: text on a canvas waits for the
+    // Draws at once, before the legend changes: text on a canvas waits for the
     // style of all elements.
     this.plot.batch(() => this.plot.setData([this.xs, this.nothing]));
     const unit = this.heading.querySelector('.unit');

@@ -241,7 +241,6 @@ TEST(Capture, PlaysOnlyTheInstancesOfItsFilters) {
   }
   EXPECT_THAT(Play(directory.path()), ElementsAre("1: 100"));
 
-  // Earlier versions wrote one filter.
   auto recordings = ReadRecordings(directory.path());
   ASSERT_OK(recordings);
   ASSERT_THAT(*recordings, SizeIs(1));
@@ -249,7 +248,6 @@ TEST(Capture, PlaysOnlyTheInstancesOfItsFilters) {
   const std::string file =
       std::filesystem::path(block).replace_filename("capture.json");
   v1::CapturedQuery& query = *recordings->front().capture.mutable_queries(0);
-  query.clear_filters();
   const auto play = [&] {
     std::string json;
     EXPECT_TRUE(google::protobuf::util::MessageToJsonString(
@@ -258,6 +256,11 @@ TEST(Capture, PlaysOnlyTheInstancesOfItsFilters) {
     EXPECT_OK(WriteFile(file, json));
     return Play(directory.path());
   };
+  query.mutable_filters(1)->add_except("sda");
+  EXPECT_THAT(play(), ElementsAre());
+
+  // Earlier versions wrote one filter.
+  query.clear_filters();
   query.add_instances("sd*");
   EXPECT_THAT(play(), ElementsAre("1: 100"));
   query.add_except_instances("sda");

@@ -272,6 +272,31 @@ TEST_F(CollectionTest, KeepsPhaseAndLivesOverAChangeOfPlan) {
   EXPECT_EQ(retired_, 0);
 }
 
+TEST_F(CollectionTest, KeepsTicksAndLivesIfAnotherQueryAddsInstances) {
+  source_.SetInstances(kDiskGuid, {{"sda", 8, {{1, Value64(1)}}},
+                                   {"sdb", 16, {{1, Value64(2)}}}});
+  const PlannedQuery sda = {
+      .counterset = "Disk", .counters = {"id:1"}, .instances = {"sda"}};
+  const PlannedQuery sdb = {.counterset = "Disk",
+                            .counters = {"id:1"},
+                            .instances = {"sdb"},
+                            .meanwhile = true};
+  Apply({sda});
+  EXPECT_THAT(TakeBatches(), ElementsAre("Disk 1s 1/8"));
+  ASSERT_THAT(last_instances_, SizeIs(1));
+  const int32_t life = last_instances_[0];
+  Apply({sda, sdb});
+  EXPECT_THAT(TakeBatches(), IsEmpty());
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_THAT(TakeBatches(), ElementsAre("Disk 1s 1/8"));
+  ASSERT_THAT(last_instances_, SizeIs(2));
+  EXPECT_EQ(last_instances_[0], life);
+  Apply({sda});
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_THAT(TakeBatches(), ElementsAre("Disk 1s 1/8"));
+  EXPECT_THAT(last_instances_, ElementsAre(life));
+}
+
 TEST_F(CollectionTest, BeginsANewLifeAfterAnAbsence) {
   Apply({kDiskQuery});
   TakeBatches();
@@ -664,6 +689,20 @@ TEST_F(CollectionTest, ReportsTheStatusOfQueriesWithoutSamples) {
       UnorderedElementsAre("0 System: ", "1 Disk: ",
                            "1 : counterset \"Disk\" returns no samples: "
                            "ERROR_NO_DATA (232)"));
+}
+
+TEST_F(CollectionTest, ReportsAFailureOfEachQueryThatIsCollectedWithIt) {
+  source_.Change([](Script& script) {
+    script.end_block = [](std::string*) {
+      return absl::UnavailableError("gone");
+    };
+  });
+  Apply({{.counterset = "Disk", .counters = {"id:1"}, .instances = {"sda"}},
+         {.counterset = "Disk", .counters = {"id:1"}, .instances = {"sdb"}}});
+  Settle();
+  EXPECT_THAT(Reports(), UnorderedElementsAre("0 Disk: ", "1 Disk: ",
+                                              "0 : counterset \"Disk\": gone",
+                                              "1 : counterset \"Disk\": gone"));
 }
 
 TEST_F(CollectionTest, CollectsTheOthersIfACountersetIsRefused) {

@@ -16,15 +16,15 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Returns "0 Disk 1s: 1 2 (12)" for each query: the index of the planned query,
-// the counterset, the interval, and the counters, with linked-only counters in
-// parentheses.
+// Returns "0,3 Disk 1s: 1 2 (12)" for each query: the indexes of the planned
+// queries, the counterset, the interval, and the counters, with linked-only
+// counters in parentheses.
 std::vector<std::string> Queries(const Resolution& resolution) {
   std::vector<std::string> texts;
   for (const ResolvedQuery& query : resolution.queries) {
-    std::string text =
-        absl::StrCat(query.planned, " ", query.registration.name, " ",
-                     absl::FormatDuration(query.interval), ":");
+    std::string text = absl::StrCat(absl::StrJoin(query.planned, ","), " ",
+                                    query.registration.name, " ",
+                                    absl::FormatDuration(query.interval), ":");
     for (const ResolvedQuery::Counter& counter : query.counters) {
       absl::StrAppend(&text, counter.only_linked ? " (" : " ", counter.id,
                       counter.only_linked ? ")" : "");
@@ -170,7 +170,7 @@ std::vector<std::string> Instances(const Resolution& resolution) {
   std::vector<std::string> texts;
   for (const ResolvedQuery& query : resolution.queries) {
     texts.push_back(absl::StrCat(
-        query.planned, ": ",
+        absl::StrJoin(query.planned, ","), ": ",
         absl::StrJoin(query.filters, " or ",
                       [&](std::string* out, const InstanceFilter& filter) {
                         absl::StrAppend(
@@ -189,9 +189,10 @@ TEST(ResolvePlan, CollectsACounterOfAnInstanceOnce) {
       {.counterset = "Disk", .counters = {"id:1", "id:3"}},
       {.counterset = "Disk", .counters = {"id:1"}, .instances = {"d"}},
   });
-  EXPECT_THAT(Queries(resolution), ElementsAre("0 Disk 1s: 1", "3 Disk 1s: 3"));
+  EXPECT_THAT(Queries(resolution),
+              ElementsAre("0,1,3 Disk 1s: 1", "3 Disk 1s: 3"));
   EXPECT_THAT(Instances(resolution),
-              ElementsAre("0: a b |  or c* | a b or  | a b c*", "3:  | "));
+              ElementsAre("0,1,3: a b |  or c* | a b or  | a b c*", "3:  | "));
   EXPECT_THAT(Problems(resolution),
               ElementsAre("2: counter \"Reads/sec\" of \"Disk\" is collected "
                           "by queries[0] already",
@@ -229,7 +230,7 @@ TEST(ResolvePlan, MergesQueriesThatDifferOnlyInCounters) {
                   {.counterset = "Disk", .counters = {"Avg*"}},
                   {.counterset = "Disk", .counters = {"id:12"}},
               })),
-              ElementsAre("0 Disk 1s: 2 3 12", "1 System 1s: 2"));
+              ElementsAre("0,2,3 Disk 1s: 2 3 12", "1 System 1s: 2"));
   EXPECT_THAT(
       Queries(Resolve({
           {.counterset = "Disk", .counters = {"id:1"}, .instances = {"a"}},
@@ -249,10 +250,10 @@ TEST(ResolvePlan, MergesQueriesThatDifferOnlyInInstances) {
       {.counterset = "Disk", .counters = {"id:1"}, .instances = {"d"}},
   });
   EXPECT_THAT(Queries(resolution),
-              ElementsAre("0 Disk 1s: 1", "1 Disk 10s: 1", "2 Disk 1s: 3"));
+              ElementsAre("0,2,3 Disk 1s: 1", "1 Disk 10s: 1", "2 Disk 1s: 3"));
   EXPECT_THAT(Instances(resolution),
-              ElementsAre("0: a* |  or c | a* *b or d | a* *b c", "1: *b | a*",
-                          "2: c | "));
+              ElementsAre("0,2,3: a* |  or c | a* *b or d | a* *b c",
+                          "1: *b | a*", "2: c | "));
 }
 
 TEST(ResolvePlan, ReportsNamesWithoutAMatch) {

@@ -33,8 +33,8 @@ using testing::LabelsIn;
 using ::testing::Pair;
 using testing::TestStore;
 
-constexpr uint64_t k2To53 = uint64_t{1} << 53;
-// An agent's epoch, and what is left of it below 2^53.
+constexpr uint64_t k2To50 = uint64_t{1} << 50;
+// An agent's epoch, and what is left of it below 2^50.
 constexpr uint64_t kEpoch = (uint64_t{1} << 63) + 5;
 
 // Values by series: "queue_length_raw C:" has "3=7", which is 7 at 3 s after
@@ -115,11 +115,11 @@ TEST_F(RawEncoderTest, HasEachValueAndClock) {
   const uint32_t c = agent_.Disk("C:");
   ASSERT_EQ(c, 5);  // its definition
   agent_.AddTick(query, ClocksAt(1),
-                 {{c, {4'294'967'295, k2To53 + 1, 2 * k2To53 + 6, 7}}});
-  agent_.AddTick(query, ClocksAt(2), {{c, {3, 5, 2 * k2To53 + 16, 9}}});
+                 {{c, {4'294'967'295, k2To50 + 1, 2 * k2To50 + 6, 7}}});
+  agent_.AddTick(query, ClocksAt(2), {{c, {3, 5, 2 * k2To50 + 16, 9}}});
   // A value is missing.
   agent_.AddTick(query, ClocksAt(3),
-                 {{c, {4, std::nullopt, 2 * k2To53 + 16, 9}}});
+                 {{c, {4, std::nullopt, 2 * k2To50 + 16, 9}}});
   ASSERT_OK(agent_.Send());
   EXPECT_THAT(
       reader_.Read(),
@@ -134,10 +134,10 @@ TEST_F(RawEncoderTest, HasEachValueAndClock) {
                ElementsAre("1=5", "2=5", "3=5")),
           Pair("tick_perf_freq_raw",
                ElementsAre("1=10000000", "2=10000000", "3=10000000")),
-          // 134444736010000000 modulo 2^53, and so on
+          // 134444736010000000 modulo 2^50, and so on
           Pair("tick_perf_time_100ns_raw",
-               ElementsAre("1=8343946443626112", "2=8343946453626112",
-                           "3=8343946463626112")),
+               ElementsAre("1=462647095727744", "2=462647105727744",
+                           "3=462647115727744")),
           Pair("tick_perf_time_raw",
                ElementsAre("1=777010000000", "2=777020000000",
                            "3=777030000000")),
@@ -146,7 +146,7 @@ TEST_F(RawEncoderTest, HasEachValueAndClock) {
 }
 
 TEST_F(RawEncoderTest, APartOfATickPrecedesItsEpoch) {
-  agent_.AddTick(agent_.query, ClocksAt(1), {{agent_.Disk("C:"), {k2To53, 1}}});
+  agent_.AddTick(agent_.query, ClocksAt(1), {{agent_.Disk("C:"), {k2To50, 1}}});
   ASSERT_OK(agent_.Send());
   reader_.Read();
   EXPECT_THAT(reader_.order,
@@ -164,7 +164,7 @@ TEST_F(RawEncoderTest, FailedTicksHaveClocksAndAStatus) {
   const uint32_t c = agent_.Disk("C:");
   // A clock of 3 GHz.
   perflib::Clocks clocks = ClocksAt(1);
-  clocks.perf_time_stamp = 3 * int64_t{k2To53} + 17;
+  clocks.perf_time_stamp = 3 * int64_t{k2To50} + 17;
   clocks.perf_freq = 3'000'000'000;
   agent_.AddTick(agent_.query, clocks, {{c, {1, 1}}});
   agent_.AddBlock(agent_.query, ClocksAt(2), {{agent_.query, {}, 1450}});

@@ -1,5 +1,6 @@
 #include "aggregator/export/raw_names.h"
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -21,7 +22,7 @@ using ::testing::Optional;
 
 constexpr uint32_t kBulkCount = perflib::kPerfCounterBulkCount;
 constexpr uint32_t kLargeGauge = perflib::kPerfCounterLargeRawcount;
-constexpr uint64_t kTwoTo53 = 9'007'199'254'740'992;
+constexpr uint64_t kTwoTo50 = 1'125'899'906'842'624;
 
 TEST(RawMetricsOf, NamesEachCounterWithoutItsUnit) {
   const RawMetrics metrics = RawMetricsOf(testing::DiskRegistration());
@@ -105,10 +106,10 @@ TEST(FromRaw, ReturnsEachValueAndNothingElse) {
     double high;
   } kCases[] = {{0, 0, 0},
                 {4'294'967'295, 4'294'967'295, 0},
-                {kTwoTo53 - 1, 9'007'199'254'740'991, 0},
-                {kTwoTo53, 0, 1},
-                {3 * kTwoTo53 + 5, 5, 3},
-                {UINT64_MAX, 9'007'199'254'740'991, 2047}};
+                {kTwoTo50 - 1, 1'125'899'906'842'623, 0},
+                {kTwoTo50, 0, 1},
+                {3 * kTwoTo50 + 5, 5, 3},
+                {UINT64_MAX, 1'125'899'906'842'623, 16383}};
   for (const auto& [value, low, high] : kCases) {
     EXPECT_EQ(RawLow(value), low);
     EXPECT_EQ(RawHigh(value), high);
@@ -119,8 +120,23 @@ TEST(FromRaw, ReturnsEachValueAndNothingElse) {
   EXPECT_EQ(FromRaw(0, nan), std::nullopt);
   EXPECT_EQ(FromRaw(-1, 0), std::nullopt);
   EXPECT_EQ(FromRaw(0.5, 0), std::nullopt);
-  EXPECT_EQ(FromRaw(9'007'199'254'740'992, 0), std::nullopt);
-  EXPECT_EQ(FromRaw(0, 2048), std::nullopt);
+  EXPECT_EQ(FromRaw(1'125'899'906'842'624, 0), std::nullopt);
+  EXPECT_EQ(FromRaw(0, 16384), std::nullopt);
+}
+
+// VictoriaMetrics 1.79 returns 4025947293916.0005 for 4025947293916.
+TEST(FromRaw, CorrectsTheLastBits) {
+  for (const uint64_t value :
+       {uint64_t{1}, uint64_t{4'025'947'293'916}, uint64_t{kTwoTo50 - 1}}) {
+    const double number = RawLow(value);
+    for (const double limit : {0.0, 1e300}) {
+      const double changed = std::nextafter(number, limit);
+      ASSERT_NE(changed, number);
+      EXPECT_THAT(FromRaw(changed, 0), Optional(value));
+    }
+  }
+  EXPECT_THAT(FromRaw(5, std::nextafter(3, 4)), Optional(3 * kTwoTo50 + 5));
+  EXPECT_EQ(FromRaw(4'025'947'293'916.01, 0), std::nullopt);
 }
 
 TEST(PerfTime100NSecFromRaw, IsExactWithTheTimeOfTheSample) {
@@ -134,7 +150,7 @@ TEST(PerfTime100NSecFromRaw, IsExactWithTheTimeOfTheSample) {
     EXPECT_THAT(PerfTime100NSecFromRaw(low, millis), Optional(time));
     EXPECT_EQ(PerfTime100NSecFromRaw(low, millis + 1), std::nullopt);
   }
-  EXPECT_EQ(RawLow(134'444'736'015'000'009), 8'343'946'448'626'121);
+  EXPECT_EQ(RawLow(134'444'736'015'000'009), 462'647'100'727'753);
 }
 
 TEST(PresenceOf, IsTheDefinitionAndTheBirth) {

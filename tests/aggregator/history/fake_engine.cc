@@ -19,7 +19,7 @@ using aggregator::Frame;
 using aggregator::FrameColumn;
 using aggregator::Labels;
 
-constexpr uint64_t kTwo53 = 9'007'199'254'740'992;
+constexpr uint64_t kTwo50 = 1'125'899'906'842'624;
 
 // Returns the part of a text between two others.
 std::string Between(absl::string_view text, absl::string_view begin,
@@ -51,10 +51,10 @@ void FakeEngine::Add(const std::string& machine, uint64_t epoch,
   const auto add = [&](Labels labels, const std::string& metric, uint32_t tick,
                        uint64_t value, bool has_high) {
     labels["__name__"] = metric;
-    series_[labels][millis_of(tick)] = absl::StrCat(value % kTwo53);
-    if (!has_high || value < kTwo53) return;
+    series_[labels][millis_of(tick)] = absl::StrCat(value % kTwo50);
+    if (!has_high || value < kTwo50) return;
     labels["__name__"] = metric + "_high";
-    series_[labels][millis_of(tick)] = absl::StrCat(value / kTwo53);
+    series_[labels][millis_of(tick)] = absl::StrCat(value / kTwo50);
   };
   for (uint32_t tick = 0; tick < frame.clocks->size(); ++tick) {
     const perflib::Clocks& clocks = (*frame.clocks)[tick];
