@@ -12,7 +12,24 @@ namespace {
 // long time does not replace all others.
 constexpr size_t kMinMachines = 8;
 
+size_t BytesOf(const std::vector<perflib::Clocks>& clocks) {
+  return clocks.size() * sizeof(perflib::Clocks);
+}
+
 }  // namespace
+
+bool ClocksBudget::Take(size_t bytes) {
+  size_t left = left_;
+  while (bytes <= left) {
+    if (left_.compare_exchange_weak(left, left - bytes)) return true;
+  }
+  return false;
+}
+
+HeldChunk::~HeldChunk() {
+  absl::MutexLock lock(&mutex_);
+  if (clocks_ != nullptr) budget_.Return(BytesOf(*clocks_));
+}
 
 absl::StatusOr<std::shared_ptr<const ChunkHead>> HeldChunk::Head() const {
   absl::MutexLock lock(&mutex_);
@@ -22,8 +39,15 @@ absl::StatusOr<std::shared_ptr<const ChunkHead>> HeldChunk::Head() const {
   return head_;
 }
 
-// The size of a head on disk does not tell: millions of regular ticks take some
-// 50 bytes there.
+absl::StatusOr<Chunk::Clocks> HeldChunk::Clocks() const {
+  ASSIGN_OR_RETURN(const auto head, Head());
+  absl::MutexLock lock(&mutex_);
+  if (clocks_ != nullptr) return clocks_;
+  ASSIGN_OR_RETURN(auto clocks, head->DecodeClocks());
+  if (budget_.Take(BytesOf(*clocks))) clocks_ = clocks;
+  return clocks;
+}
+
 size_t HeldChunk::size() const {
   const auto head = Head();
   return sizeof *this + stored_.head.size() + (head.ok() ? (*head)->size() : 0);
@@ -63,6 +87,10 @@ std::shared_ptr<const MachineChunks> ChunkCache::Find(uint32_t machine,
 
 void ChunkCache::Put(uint32_t machine,
                      std::shared_ptr<const MachineChunks> chunks) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!Admits(machine)) return;
+  }
   const size_t max = max_bytes_ / kMinMachines;
   const size_t size = sizeof(Entry) + chunks->SizeUpTo(max);
   // The entry of fewer hours stays. Find removes it if it has changed.
@@ -76,6 +104,15 @@ void ChunkCache::Put(uint32_t machine,
   by_machine_[machine] = entries_.begin();
   bytes_ += size;
   while (bytes_ > max_bytes_) Remove(std::prev(entries_.end()), &removed);
+}
+
+bool ChunkCache::Admits(uint32_t machine) {
+  if (bytes_ <= max_bytes_ - max_bytes_ / kMinMachines ||
+      by_machine_.contains(machine)) {
+    return true;
+  }
+  uint32_t& refused = refused_[machine % kRefused];
+  return std::exchange(refused, machine) == machine;
 }
 
 void ChunkCache::Remove(std::list<Entry>::iterator entry,

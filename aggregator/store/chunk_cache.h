@@ -5,6 +5,8 @@
 #ifndef FLEETPERF_AGGREGATOR_STORE_CHUNK_CACHE_H_
 #define FLEETPERF_AGGREGATOR_STORE_CHUNK_CACHE_H_
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -22,10 +24,27 @@
 
 namespace fleetperf::aggregator {
 
-// A chunk whose head is parsed once. Thread-safe.
+// The bytes that decoded clocks may take. Thread-safe.
+class ClocksBudget {
+ public:
+  explicit ClocksBudget(size_t bytes) : left_(bytes) {}
+
+  // Returns false if too few bytes are left.
+  bool Take(size_t bytes);
+  void Return(size_t bytes) { left_ += bytes; }
+
+ private:
+  std::atomic<size_t> left_;
+};
+
+// A chunk whose head is parsed once, and whose clocks are decoded once as far
+// as the budget allows. Thread-safe.
 class HeldChunk {
  public:
-  explicit HeldChunk(StoredChunk stored) : stored_(std::move(stored)) {}
+  // The budget must outlive the object.
+  HeldChunk(StoredChunk stored, ClocksBudget* budget)
+      : stored_(std::move(stored)), budget_(*budget) {}
+  ~HeldChunk();
   // The head refers to the object.
   HeldChunk(const HeldChunk&) = delete;
   HeldChunk& operator=(const HeldChunk&) = delete;
@@ -33,13 +52,17 @@ class HeldChunk {
   const StoredChunk& stored() const { return stored_; }
   // Returns the head, which this object must outlive, or DataLoss.
   absl::StatusOr<std::shared_ptr<const ChunkHead>> Head() const;
-  // The bytes in memory, about, with decoded clocks. Parses the head.
+  // Returns the clocks of all ticks, or DataLoss.
+  absl::StatusOr<Chunk::Clocks> Clocks() const;
+  // The bytes in memory, about, without clocks. Parses the head.
   size_t size() const;
 
  private:
   const StoredChunk stored_;
+  ClocksBudget& budget_;
   mutable absl::Mutex mutex_;
   mutable std::shared_ptr<const ChunkHead> head_ ABSL_GUARDED_BY(mutex_);
+  mutable Chunk::Clocks clocks_ ABSL_GUARDED_BY(mutex_);  // null: not kept
 };
 
 // The heads and losses of a machine in consecutive hours.
@@ -52,7 +75,7 @@ struct MachineChunks {
   // All that overlap these hours.
   std::vector<Loss> losses;
 
-  // The bytes in memory, about, with parsed heads and decoded clocks. Parses
+  // The bytes in memory, about, with parsed heads and without clocks. Parses
   // the heads up to the first with which there are more than `max` bytes, and
   // returns the size so far.
   size_t SizeUpTo(size_t max) const;
@@ -61,7 +84,7 @@ struct MachineChunks {
 // Thread-safe.
 class ChunkCache {
  public:
-  // `max_bytes` is the limit of all chunks and losses.
+  // `max_bytes` is the limit of all chunks and losses, without clocks.
   explicit ChunkCache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // Returns what is known of the machine, by MACHINE#, in hours that include
@@ -72,7 +95,9 @@ class ChunkCache {
                                             uint64_t version);
   // Replaces what is known of the machine, unless the chunks take more than an
   // eighth of the limit. Forgets machines that were not asked for longest, as
-  // the limit requires. Parses heads.
+  // the limit requires. Without a free eighth, a machine is put only the second
+  // time: a question about more machines than fit, asked again and again, finds
+  // those that were there first. Parses heads.
   void Put(uint32_t machine, std::shared_ptr<const MachineChunks> chunks);
 
  private:
@@ -82,6 +107,10 @@ class ChunkCache {
     std::shared_ptr<const MachineChunks> chunks;
   };
 
+  // Machines that were not put; as many can be asked for in between.
+  static constexpr size_t kRefused = 1024;
+
+  bool Admits(uint32_t machine) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Moves the entry to `removed`, to be freed without the lock.
   void Remove(std::list<Entry>::iterator entry, std::list<Entry>* removed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -93,6 +122,8 @@ class ChunkCache {
   std::list<Entry> entries_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint32_t, std::list<Entry>::iterator> by_machine_
       ABSL_GUARDED_BY(mutex_);
+  // By the rest of their number, the last one each.
+  std::array<uint32_t, kRefused> refused_ ABSL_GUARDED_BY(mutex_) = {};
 };
 
 }  // namespace fleetperf::aggregator

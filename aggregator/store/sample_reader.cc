@@ -263,7 +263,7 @@ absl::StatusOr<std::shared_ptr<MachineChunks>> SampleReader::ListChunks(
         entry.get(), machine, resolution, first_hour, last_hour,
         [&](StoredChunk chunk) {
           listed->chunks.push_back(
-              std::make_shared<const HeldChunk>(std::move(chunk)));
+              std::make_shared<const HeldChunk>(std::move(chunk), &clocks_));
           return request.on_chunk ? request.on_chunk() : absl::OkStatus();
         },
         on_damage));
@@ -367,7 +367,8 @@ absl::Status SampleReader::ReadChunk(const HeldChunk& held,
       continue;
     }
     if (!ticks.has_value()) {
-      ASSIGN_OR_RETURN(const Chunk::Clocks clocks, chunk.ReadClocks());
+      ASSIGN_OR_RETURN(const Chunk::Clocks clocks, held.Clocks());
+      chunk.SetClocks(clocks);
       ticks = TicksBetween(*clocks, request.from, request.to);
       if (!ticks.has_value()) return absl::OkStatus();
     }

@@ -26,8 +26,11 @@ namespace fleetperf::aggregator {
 // Thread-safe.
 class SampleReader {
  public:
-  // The limit of ChunkCache: an hour of some 600 machines, one tick a second.
-  static constexpr size_t kMaxCachedBytes = size_t{64} << 20;
+  // The limit of heads and losses: those of an hour of 10,000 machines with few
+  // series each.
+  static constexpr size_t kMaxCachedBytes = size_t{52} << 20;
+  // The limit of decoded clocks: an hour of 140 machines, one tick a second.
+  static constexpr size_t kMaxClocksBytes = size_t{12} << 20;
 
   struct Parts {
     Database* database;
@@ -37,8 +40,7 @@ class SampleReader {
     absl::Mutex* layout;  // see Compactor::Parts
   };
   // The objects that `parts` points to must outlive the reader.
-  explicit SampleReader(const Parts& parts)
-      : parts_(parts), cache_(kMaxCachedBytes) {}
+  explicit SampleReader(const Parts& parts) : parts_(parts) {}
 
   // See Store::Read.
   absl::Status Read(const Store::ReadRequest& request,
@@ -117,7 +119,8 @@ class SampleReader {
                          OnFrame on_frame, OnLoss on_loss);
 
   const Parts parts_;
-  ChunkCache cache_;
+  mutable ClocksBudget clocks_{kMaxClocksBytes};
+  ChunkCache cache_{kMaxCachedBytes};
 };
 
 }  // namespace fleetperf::aggregator

@@ -42,7 +42,7 @@ struct Parameters {
 const char* const kStore[] = {"full_resolution: 1d", "minute_resolution: 4d",
                               "retention: 30d"};
 
-constexpr int kTicksPerMessage = 60;
+constexpr int kTicksPerMessage = 30;
 constexpr int kAsked = 20;
 constexpr double kMiB = 1 << 20;
 

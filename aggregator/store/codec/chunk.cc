@@ -19,9 +19,10 @@ constexpr uint64_t kMaxTicks = uint64_t{1} << 24;
 constexpr uint64_t kMaxSections = 1 << 16;
 constexpr uint64_t kMaxRuns = uint64_t{1} << 24;
 constexpr uint64_t kMaxColumns = 1 << 16;
-constexpr uint64_t kMaxValues = uint64_t{1} << 25;      // read at once
-constexpr int64_t kMaxIntervalTime = int64_t{1} << 50;  // in ns: 13 days
-constexpr uint64_t kMaxNames = uint64_t{1} << 28;       // bytes
+constexpr uint64_t kMaxListed = uint64_t{1} << 25;  // in a list of all sections
+constexpr uint64_t kMaxValues = uint64_t{1} << 25;  // read at once
+constexpr uint64_t kMaxIntervalTime = uint64_t{1} << 50;  // in ns: 13 days
+constexpr uint64_t kMaxNames = uint64_t{1} << 28;         // bytes
 
 absl::Status Damaged(absl::string_view what) {
   return absl::DataLossError(
@@ -30,15 +31,6 @@ absl::Status Damaged(absl::string_view what) {
 
 bool GetCount(absl::string_view* from, uint64_t max, uint64_t* count) {
   return GetVarint(from, count) && *count <= max;
-}
-
-// Adds the numbers to `*sum`. Returns false if the sum would exceed `max`.
-bool Sum(absl::Span<const uint64_t> numbers, uint64_t max, uint64_t* sum) {
-  for (const uint64_t number : numbers) {
-    if (number > max - *sum) return false;
-    *sum += number;
-  }
-  return true;
 }
 
 // Returns whether the numbers strictly ascend and all are less than `end`.
@@ -138,6 +130,7 @@ absl::StatusOr<std::shared_ptr<const ChunkHead>> ChunkHead::Parse(
   std::shared_ptr<ChunkHead> parsed(new ChunkHead);
   if (!parsed->ParseAll(head)) return Damaged("invalid head");
   parsed->numbers_ = {};
+  parsed->sizes_ = {};
   return std::shared_ptr<const ChunkHead>(std::move(parsed));
 }
 
@@ -167,6 +160,8 @@ bool ChunkHead::ParseAll(absl::string_view head) {
     if (ticks_ < 2) return false;
     SetEnds(clock_lists_);
   }
+  // A section has more than four bytes.
+  sections_.reserve(std::min<uint64_t>(sections, head.size() / 4));
   for (; sections > 0; --sections) {
     if (!ParseSection(&head)) return false;
   }
@@ -202,21 +197,12 @@ void ChunkHead::SetEnds(absl::string_view lists) {
 }
 
 size_t ChunkHead::size() const {
-  size_t size = sizeof *this + ticks_ * sizeof(perflib::Clocks);
-  for (const Section& section : sections_) {
-    size += sizeof section + section.failures.size() * sizeof(Frame::Failure) +
-            section.interval_times.size() * sizeof(int64_t) +
-            section.columns.size() * sizeof(Section::Column);
-  }
-  return size;
-}
-
-absl::StatusOr<ChunkHead::Clocks> ChunkHead::ReadClocks() const {
-  absl::MutexLock lock(&mutex_);
-  if (clocks_ == nullptr) {
-    ASSIGN_OR_RETURN(clocks_, DecodeClocks());
-  }
-  return clocks_;
+  const size_t ends =
+      ends_ == nullptr ? 0 : sizeof *ends_ + 2 * sizeof(perflib::Clocks);
+  return sizeof *this + ends + sections_.capacity() * sizeof(Section) +
+         columns_.capacity() * sizeof(Column) +
+         failures_.capacity() * sizeof(Frame::Failure) +
+         interval_times_.capacity() * sizeof(int64_t);
 }
 
 absl::StatusOr<ChunkHead::Clocks> ChunkHead::DecodeClocks() const {
@@ -224,7 +210,17 @@ absl::StatusOr<ChunkHead::Clocks> ChunkHead::DecodeClocks() const {
   absl::string_view lists = clock_lists_;
   std::vector<uint64_t> numbers;
   const auto read = [&](const auto& set) {
-    if (!GetNumbers(&lists, ticks_, &numbers)) return false;
+    if (ticks_ == 0) return true;
+    uint64_t first = 0;
+    absl::string_view changes;
+    if (!GetVarint(&lists, &first) || !GetBytes(&lists, &changes)) return false;
+    if (changes.empty()) {  // mostly so, except for the times
+      for (perflib::Clocks& tick : *clocks) set(tick, first);
+      return true;
+    }
+    numbers.resize(ticks_);
+    numbers[0] = first;
+    if (!DecodeChanges(changes, absl::MakeSpan(numbers))) return false;
     for (size_t i = 0; i < ticks_; ++i) set((*clocks)[i], numbers[i]);
     return true;
   };
@@ -251,10 +247,12 @@ bool ChunkHead::GetIntervalTimes(absl::string_view* head, Section* section) {
       !GetNumbers(head, count, &numbers_)) {
     return false;
   }
-  section->interval_times.assign(numbers_.begin(), numbers_.end());
-  return std::all_of(
-      section->interval_times.begin(), section->interval_times.end(),
-      [](int64_t time) { return time >= 0 && time <= kMaxIntervalTime; });
+  if (!PlaceNext(count, interval_times_, &section->interval_times))
+    return false;
+  interval_times_.insert(interval_times_.end(), numbers_.begin(),
+                         numbers_.end());
+  return std::all_of(numbers_.begin(), numbers_.end(),
+                     [](uint64_t time) { return time <= kMaxIntervalTime; });
 }
 
 bool ChunkHead::GetFailures(absl::string_view* head, Section* section) {
@@ -263,13 +261,14 @@ bool ChunkHead::GetFailures(absl::string_view* head, Section* section) {
       !Ascend(numbers_, ticks_)) {
     return false;
   }
-  section->failures.resize(count);
-  for (size_t i = 0; i < count; ++i) {
-    section->failures[i].tick = static_cast<uint32_t>(numbers_[i]);
+  if (!PlaceNext(count, failures_, &section->failures)) return false;
+  for (const uint64_t tick : numbers_) {
+    failures_.push_back({.tick = static_cast<uint32_t>(tick)});
   }
   if (!GetNumbers(head, count, &numbers_)) return false;
   for (size_t i = 0; i < count; ++i) {
-    section->failures[i].status = static_cast<uint32_t>(numbers_[i]);
+    failures_[section->failures.begin + i].status =
+        static_cast<uint32_t>(numbers_[i]);
   }
   return true;
 }
@@ -277,14 +276,16 @@ bool ChunkHead::GetFailures(absl::string_view* head, Section* section) {
 bool ChunkHead::ParseSection(absl::string_view* head) {
   Section section;
   uint64_t shape = 0;
+  uint64_t runs = 0;
+  uint64_t tables = 0;
   if (!GetCount(head, UINT32_MAX, &shape) || !GetFailures(head, &section) ||
-      !GetIntervalTimes(head, &section) ||
-      !GetCount(head, kMaxRuns, &section.run_count) ||
-      !GetVarint(head, &section.tables.size) || !AppendIndex(&section.tables) ||
+      !GetIntervalTimes(head, &section) || !GetCount(head, kMaxRuns, &runs) ||
+      !GetVarint(head, &tables) || !AppendIndex(tables, &section.tables) ||
       !GetColumns(head, &section)) {
     return false;
   }
   section.shape = static_cast<uint32_t>(shape);
+  section.run_count = static_cast<uint32_t>(runs);
   sections_.push_back(std::move(section));
   return true;
 }
@@ -295,30 +296,49 @@ bool ChunkHead::GetColumns(absl::string_view* head, Section* section) {
       !GetNumbers(head, count, &numbers_)) {
     return false;
   }
-  section->columns.resize(count);
-  for (size_t i = 0; i < count; ++i) {
-    section->columns[i].index.size = numbers_[i];
-  }
+  sizes_.swap(numbers_);  // of the indexes
   if (!GetNumbers(head, count, &numbers_)) return false;
+  if (!PlaceNext(count, columns_, &section->columns)) return false;
   for (size_t i = 0; i < count; ++i) {
-    section->columns[i].values.size = numbers_[i];
+    Column& column = columns_.emplace_back();
+    if (!AppendIndex(sizes_[i], &column.index) ||
+        !AppendValues(numbers_[i], &column.values)) {
+      return false;
+    }
   }
-  return std::all_of(section->columns.begin(), section->columns.end(),
-                     [this](Section::Column& column) {
-                       return AppendIndex(&column.index) &&
-                              AppendValues(&column.values);
-                     });
+  return true;
 }
 
-bool ChunkHead::AppendIndex(Part* part) {
-  uint64_t& size = version_ >= 4 ? indexes_size_ : values_size_;
-  part->begin = size;
-  return Sum({part->size}, kMaxBodySize, &size);
+bool ChunkHead::AppendIndex(uint64_t size, Part* part) {
+  return Append(size, version_ >= 4 ? &indexes_size_ : &values_size_, part);
 }
 
-bool ChunkHead::AppendValues(Part* part) {
-  part->begin = values_size_;
-  return Sum({part->size}, kMaxBodySize, &values_size_);
+bool ChunkHead::AppendValues(uint64_t size, Part* part) {
+  return Append(size, &values_size_, part);
+}
+
+bool ChunkHead::Append(uint64_t size, uint64_t* all, Part* part) {
+  if (size > kMaxBodySize - *all) return false;
+  *part = {.begin = static_cast<uint32_t>(*all),
+           .size = static_cast<uint32_t>(size)};
+  *all += size;
+  return true;
+}
+
+template <typename T>
+bool ChunkHead::PlaceNext(uint64_t count, const std::vector<T>& list,
+                          Part* part) {
+  if (count > kMaxListed - list.size()) return false;
+  *part = {.begin = static_cast<uint32_t>(list.size()),
+           .size = static_cast<uint32_t>(count)};
+  return true;
+}
+
+absl::StatusOr<Chunk::Clocks> Chunk::ReadClocks() {
+  if (clocks_ == nullptr) {
+    ASSIGN_OR_RETURN(clocks_, head_->DecodeClocks());
+  }
+  return clocks_;
 }
 
 absl::StatusOr<absl::string_view> Chunk::ReadIndex(const Part& part) const {
@@ -359,7 +379,7 @@ absl::StatusOr<std::optional<Frame>> Chunk::ReadFolded(
     const std::vector<bool>& columns, bool includes_all_ticks,
     const std::function<bool(const Instance&)>& wants) {
   const Section& section = head_->sections_[number];
-  if (head_->ends_ == nullptr || !section.failures.empty() ||
+  if (head_->ends_ == nullptr || section.failures.size > 0 ||
       query->is_thinned() || !head_->clocks_fold_->IsSoundAt(query->interval)) {
     return std::optional<Frame>();
   }
@@ -392,16 +412,17 @@ absl::StatusOr<Frame> Chunk::BeginFrame(
     const Section& section, std::shared_ptr<const CollectedQuery> query,
     const TickRange& ticks, const std::function<bool(const Instance&)>& wants,
     Runs* runs) const {
-  const size_t columns = section.columns.size();
+  const size_t columns = section.columns.size;
   // A section without runs has no columns.
   if (columns != (section.run_count > 0 ? query->columns.size() : 0)) {
     return Damaged("columns do not match the query");
   }
   Frame frame;
   frame.query = std::move(query);
-  frame.failures = section.failures;
+  frame.failures = ChunkHead::CopyOf(head_->failures_, section.failures);
   frame.epoch_number = epoch_number_;
-  frame.interval_times = section.interval_times;
+  frame.interval_times =
+      ChunkHead::CopyOf(head_->interval_times_, section.interval_times);
   RETURN_IF_ERROR(ReadRuns(section, ticks, wants, &frame, runs));
   frame.columns.resize(columns);
   return frame;
@@ -465,7 +486,7 @@ absl::Status Chunk::ReadRuns(const Section& section, const TickRange& ticks,
 absl::Status Chunk::ReadColumn(const Section& section, size_t column,
                                const Runs& runs, const Frame& frame,
                                FrameColumn* to) const {
-  const Section::Column& part = section.columns[column];
+  const Column& part = head_->columns_[section.columns.begin + column];
   ASSIGN_OR_RETURN(absl::string_view bytes, ReadIndex(part.index));
   ColumnIndex index;
   if (!GetColumnIndex(&bytes, section.run_count, runs.values, part.values.size,
@@ -519,7 +540,7 @@ absl::StatusOr<bool> Chunk::FoldColumn(const Section& section, size_t column,
                                        FrameColumn* to) {
   const FoldKind kind = FoldKindOf(query, column);
   if (kind == FoldKind::kNone) return false;
-  const Section::Column& part = section.columns[column];
+  const Column& part = head_->columns_[section.columns.begin + column];
   ASSIGN_OR_RETURN(absl::string_view bytes, ReadIndex(part.index));
   ColumnIndex index;
   if (!GetColumnIndex(&bytes, section.run_count, runs.values, part.values.size,

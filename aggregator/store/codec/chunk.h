@@ -20,11 +20,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
 #include "aggregator/samples/frame.h"
 #include "aggregator/store/codec/fold.h"
 
@@ -42,7 +40,7 @@ inline constexpr uint64_t kMaxIndexesInHead = 16 << 10;
 // damaged.
 inline constexpr uint64_t kMaxBodySize = UINT32_MAX;
 
-// The parsed head of a chunk. Thread-safe.
+// The parsed head of a chunk.
 class ChunkHead {
  public:
   using Clocks = std::shared_ptr<const std::vector<perflib::Clocks>>;
@@ -52,9 +50,8 @@ class ChunkHead {
   static absl::StatusOr<std::shared_ptr<const ChunkHead>> Parse(
       absl::string_view head);
 
-  // Returns the clocks of all ticks. Decodes them in the first call. DataLoss
-  // if they are damaged.
-  absl::StatusOr<Clocks> ReadClocks() const;
+  // Decodes the clocks of all ticks. Returns DataLoss if they are damaged.
+  absl::StatusOr<Clocks> DecodeClocks() const;
   // Returns the first and the last clocks of a chunk whose ticks are in order.
   // Null if this is unknown without decoding the clocks.
   const Clocks& ends() const { return ends_; }
@@ -69,7 +66,7 @@ class ChunkHead {
   // Returns the shape number of a section's query.
   uint32_t ShapeOf(size_t section) const { return sections_[section].shape; }
 
-  // The bytes in memory, about, with the decoded clocks and without the head.
+  // The bytes in memory, about, without those of the encoded head.
   size_t size() const;
 
  private:
@@ -78,34 +75,45 @@ class ChunkHead {
   // A part among the tables and indexes, or among the values. In versions
   // before 4, both are one sequence.
   struct Part {
-    uint64_t begin = 0;
-    uint64_t size = 0;
+    uint32_t begin = 0;
+    uint32_t size = 0;
   };
+  struct Column {
+    Part index;
+    Part values;
+  };
+  // Heads of many machines are in memory, so sections share their lists.
   struct Section {
     uint32_t shape = 0;
-    std::vector<Frame::Failure> failures;
-    std::vector<int64_t> interval_times;
-    uint64_t run_count = 0;
+    uint32_t run_count = 0;
     Part tables;
-    struct Column {
-      Part index;
-      Part values;
-    };
-    std::vector<Column> columns;
+    Part failures;        // in failures_
+    Part interval_times;  // in interval_times_
+    Part columns;         // in columns_
   };
+
+  // Sets a part to the next `count` elements of a list, which the caller adds.
+  // Returns false if there are too many.
+  template <typename T>
+  static bool PlaceNext(uint64_t count, const std::vector<T>& list, Part* part);
+  template <typename T>
+  static std::vector<T> CopyOf(const std::vector<T>& list, const Part& part) {
+    const auto begin = list.begin() + part.begin;
+    return {begin, begin + part.size};
+  }
 
   ChunkHead() = default;
   bool ParseAll(absl::string_view head);
   bool ParseSection(absl::string_view* head);
   bool GetColumns(absl::string_view* head, Section* section);
-  // Moves a part to the end of those before it. Returns false if there are too
-  // many bytes.
-  bool AppendIndex(Part* part);
-  bool AppendValues(Part* part);
+  // Sets a part to these many bytes after those before it. Returns false if
+  // there are too many bytes.
+  bool AppendIndex(uint64_t size, Part* part);
+  bool AppendValues(uint64_t size, Part* part);
+  static bool Append(uint64_t size, uint64_t* all, Part* part);
   bool GetIntervalTimes(absl::string_view* head, Section* section);
   bool GetFailures(absl::string_view* head, Section* section);
   void SetEnds(absl::string_view lists);
-  absl::StatusOr<Clocks> DecodeClocks() const;
 
   uint64_t version_ = 0;
   uint64_t ticks_ = 0;
@@ -113,13 +121,15 @@ class ChunkHead {
   std::optional<ClocksFold> clocks_fold_;
   Clocks ends_;  // null: unknown
   std::vector<Section> sections_;
+  std::vector<Column> columns_;
+  std::vector<Frame::Failure> failures_;
+  std::vector<int64_t> interval_times_;
   absl::string_view indexes_;      // empty: in the body
   uint64_t indexes_size_ = 0;      // since version 4
   uint64_t values_size_ = 0;       // before version 4, with the indexes
   uint64_t values_begin_ = 0;      // in the body
   std::vector<uint64_t> numbers_;  // reused while parsing
-  mutable absl::Mutex mutex_;
-  mutable Clocks clocks_ ABSL_GUARDED_BY(mutex_);  // null: not decoded
+  std::vector<uint64_t> sizes_;    // same
 };
 
 // Reads a chunk. Thread-compatible.
@@ -142,8 +152,11 @@ class Chunk {
   static absl::StatusOr<Chunk> Open(absl::string_view head,
                                     uint32_t epoch_number, ReadBody read_body);
 
+  // Returns the clocks of all ticks. Decodes them in the first call.
+  absl::StatusOr<Clocks> ReadClocks();
+  // Same, if they are decoded already.
+  void SetClocks(Clocks clocks) { clocks_ = std::move(clocks); }
   // See ChunkHead.
-  absl::StatusOr<Clocks> ReadClocks() const { return head_->ReadClocks(); }
   const Clocks& ends() const { return head_->ends(); }
   int64_t second_time() const { return head_->second_time(); }
   size_t sections() const { return head_->sections(); }
@@ -175,6 +188,7 @@ class Chunk {
 
  private:
   using Part = ChunkHead::Part;
+  using Column = ChunkHead::Column;
   using Section = ChunkHead::Section;
 
   // The selected runs.
@@ -209,6 +223,7 @@ class Chunk {
   std::shared_ptr<const ChunkHead> head_;
   uint32_t epoch_number_ = 0;
   ReadBody read_body_;
+  Clocks clocks_;                  // null: not decoded
   std::vector<uint64_t> numbers_;  // reused
 };
 

@@ -23,6 +23,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::kStart;
 using testing::OneDiskAgent;
@@ -41,13 +42,14 @@ std::string HeadWithTicks(uint32_t ticks) {
 }
 
 std::shared_ptr<const MachineChunks> Chunks(std::vector<std::string> heads) {
+  static ClocksBudget no_clocks(0);
   auto chunks = std::make_shared<MachineChunks>();
   chunks->first_hour = 10;
   chunks->last_hour = 20;
   chunks->version = 1;
   for (std::string& head : heads) {
-    chunks->chunks.push_back(
-        std::make_shared<const HeldChunk>(StoredChunk{.head = head}));
+    chunks->chunks.push_back(std::make_shared<const HeldChunk>(
+        StoredChunk{.head = head}, &no_clocks));
   }
   return chunks;
 }
@@ -73,30 +75,66 @@ TEST(ChunkCache, ForgetsMachinesThatWereNotAskedForLongest) {
     EXPECT_NE(cache.Find(0, 10, 20, 1), nullptr);
   }
   cache.Put(9, Chunks({head}));
+  EXPECT_EQ(cache.Find(9, 10, 20, 1), nullptr) << "the first time";
+  cache.Put(9, Chunks({head}));
+  EXPECT_NE(cache.Find(9, 10, 20, 1), nullptr);
   EXPECT_NE(cache.Find(0, 10, 20, 1), nullptr);
   EXPECT_EQ(cache.Find(1, 10, 20, 1), nullptr);
+  cache.Put(10, Chunks({head, head}));
   cache.Put(10, Chunks({head, head}));
   EXPECT_EQ(cache.Find(10, 10, 20, 1), nullptr) << "more than an eighth";
 }
 
-TEST(ChunkCache, CountsDecodedClocks) {
-  constexpr uint32_t kTicks = 100'000;
-  constexpr size_t kDecoded = kTicks * sizeof(perflib::Clocks);
-  const std::string head = HeadWithTicks(kTicks);
-  EXPECT_LT(head.size(), 1000);
-  ChunkCache cache(8 * kDecoded);
-  cache.Put(1, Chunks({head}));
-  EXPECT_EQ(cache.Find(1, 10, 20, 1), nullptr);
-  ChunkCache larger(9 * kDecoded);
-  larger.Put(1, Chunks({head}));
-  EXPECT_NE(larger.Find(1, 10, 20, 1), nullptr);
+TEST(ChunkCache, FindsAPartOfMoreMachinesThanFit) {
+  const std::string head = HeadWithTicks(1000);
+  ChunkCache cache(1000 * Chunks({head})->SizeUpTo(SIZE_MAX));
+  const auto ask_for_all = [&] {
+    int found = 0;
+    for (uint32_t machine = 0; machine < 4000; ++machine) {
+      if (cache.Find(machine, 10, 20, 1) != nullptr) {
+        ++found;
+      } else {
+        cache.Put(machine, Chunks({head}));
+      }
+    }
+    return found;
+  };
+  EXPECT_EQ(ask_for_all(), 0);
+  for (int i = 0; i < 3; ++i) EXPECT_GT(ask_for_all(), 800);
 }
 
-TEST(ChunkCache, HoldsAnHourOf600Machines) {
-  const std::string hour = HeadWithTicks(3600);
-  ChunkCache cache(SampleReader::kMaxCachedBytes);
-  for (uint32_t i = 0; i < 600; ++i) cache.Put(i, Chunks({hour}));
-  EXPECT_NE(cache.Find(0, 10, 20, 1), nullptr);
+TEST(HeldChunk, KeepsClocksWithinTheBudget) {
+  constexpr uint32_t kTicks = 1000;
+  const std::string head = HeadWithTicks(kTicks);
+  ClocksBudget budget(2 * kTicks * sizeof(perflib::Clocks));
+  const auto make = [&] {
+    return std::make_unique<HeldChunk>(StoredChunk{.head = head}, &budget);
+  };
+  // Asks twice: kept clocks are the same object.
+  const auto keeps = [&](const HeldChunk& chunk) {
+    const auto first = chunk.Clocks();
+    const auto second = chunk.Clocks();
+    EXPECT_OK(first);
+    EXPECT_OK(second);
+    EXPECT_EQ((*first)->size(), kTicks);
+    EXPECT_EQ(**first, **second);
+    return *first == *second;
+  };
+  auto one = make();
+  const auto other = make();
+  const auto late = make();
+  EXPECT_TRUE(keeps(*one));
+  EXPECT_TRUE(keeps(*other));
+  EXPECT_FALSE(keeps(*late));
+  one.reset();
+  EXPECT_TRUE(keeps(*late));
+}
+
+TEST(HeldChunk, ReportsDamagedHeads) {
+  ClocksBudget budget(1 << 20);
+  const HeldChunk chunk(StoredChunk{.head = "damaged"}, &budget);
+  EXPECT_THAT(chunk.Clocks(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("invalid head")));
 }
 
 TEST(ChunkCache, KeepsWhatFitsAfterALongerQuestion) {
