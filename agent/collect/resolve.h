@@ -16,8 +16,8 @@
 
 namespace fleetperf::agent {
 
-// Selects instances that match a pattern of `instances`, or all if there are
-// none, except those that match a pattern of `except`.
+// Selects instances that match a pattern of `instances`, except those that
+// match a pattern of `except`. An empty `instances` selects all.
 struct InstanceFilter {
   std::vector<perflib::Pattern> instances;
   std::vector<perflib::Pattern> except;

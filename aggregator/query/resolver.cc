@@ -235,6 +235,12 @@ std::optional<SelectedCounterset> PathSet::SelectFrom(
   return selected;
 }
 
+// A question about some machines does not look at thousands of others.
+std::vector<std::string> PathSet::Candidates(const Directory& directory) const {
+  return machine_patterns_.empty() ? directory.MachinesNamed(machine_names_)
+                                   : directory.Machines();
+}
+
 absl::StatusOr<Selected> PathSet::Select(
     const Directory& directory, const IsCancelled& is_cancelled) const {
   std::vector<absl::Status> missed;
@@ -259,7 +265,7 @@ absl::StatusOr<Selected> PathSet::Select(
     const Directory& directory, std::vector<absl::Status>* missed,
     const IsCancelled& is_cancelled) const {
   RETURN_IF_ERROR(filter_.CheckMatches());
-  const std::vector<std::string> machines = directory.Machines();
+  const std::vector<std::string> machines = Candidates(directory);
   for (const NamedPath& path : paths_) {
     RETURN_IF_ERROR(CheckNotCancelled(is_cancelled));
     ASSIGN_OR_RETURN(const bool found,

@@ -113,6 +113,8 @@ class PathSet {
   bool MatchesMachine(const NamedPath& path, const std::string& machine) const {
     return path.path.machine.Matches(machine) && filter_.Matches(machine);
   }
+  // Returns the machines of all paths, and perhaps others, ordered by name.
+  std::vector<std::string> Candidates(const Directory& directory) const;
   // Whether the path selects a counter of one of the machines.
   absl::StatusOr<bool> SelectsAny(const NamedPath& path,
                                   const std::vector<std::string>& machines,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/hash/hash.h"
+#include "absl/strings/ascii.h"
 #include "aggregator/formula/window.h"
 #include "fleetperf/v1/fleet.pb.h"
 
@@ -109,6 +110,7 @@ Directory::Machine& Directory::Get(const std::string& machine) {
   if (found != by_name_.end()) return *found->second;
   auto& [name, entry] = *machines_.try_emplace(machine).first;
   by_name_[name] = &entry;
+  by_lower_name_[absl::AsciiStrToLower(name)].push_back(name);
   entry.set_labels = label_rules_->For(name);
   return entry;
 }
@@ -306,6 +308,21 @@ std::vector<std::string> Directory::Machines() const {
     if (!machine.is_hidden) names.push_back(name);
   }
   return names;
+}
+
+std::vector<std::string> Directory::MachinesNamed(
+    const absl::flat_hash_set<std::string>& names) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    const auto known = by_lower_name_.find(name);
+    if (known == by_lower_name_.end()) continue;
+    for (const absl::string_view one : known->second) {
+      if (!by_name_.at(one)->is_hidden) found.emplace_back(one);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 bool Directory::HasMachine(const std::string& machine) const {

@@ -158,6 +158,10 @@ class Directory {
   // Returns all machines that have samples or are registered, and are not
   // hidden, ordered by name.
   std::vector<std::string> Machines() const;
+  // Same, but only those that have one of these names, regardless of case. The
+  // names must be in lower case.
+  std::vector<std::string> MachinesNamed(
+      const absl::flat_hash_set<std::string>& names) const;
   // Returns whether this machine, or any machine, is registered.
   bool HasMachine(const std::string& machine) const;
   bool HasMachines() const { return registered() > 0; }
@@ -236,6 +240,9 @@ class Directory {
   // The same machines, found faster.
   absl::flat_hash_map<absl::string_view, Machine*> by_name_
       ABSL_GUARDED_BY(mutex_);
+  // Their names by the names in lower case.
+  absl::flat_hash_map<std::string, std::vector<absl::string_view>>
+      by_lower_name_ ABSL_GUARDED_BY(mutex_);
   // The other machines that agents collect from, by agent.
   absl::flat_hash_map<std::string, absl::flat_hash_set<std::string>> remote_
       ABSL_GUARDED_BY(mutex_);

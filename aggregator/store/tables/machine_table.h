@@ -25,9 +25,9 @@
 
 namespace fleetperf::aggregator {
 
-// Keeps the machines of a directory like its own. Agents report again what is
-// lost, and none should wait for the disk, so descriptions and catalogues
-// become durable with the next commit. Thread-safe.
+// Adds and hides the machines of a directory as its own change. Agents report
+// again what is lost, and none should wait for the disk, so descriptions and
+// catalogues become durable with the next commit. Thread-safe.
 class MachineTable {
  public:
   // The pointers must outlive the table.

@@ -34,7 +34,7 @@ using ::testing::Pair;
 using testing::TestStore;
 
 constexpr uint64_t k2To50 = uint64_t{1} << 50;
-// An agent's epoch, and what is left of it below 2^50.
+// An agent's epoch, and the epoch modulo 2^50.
 constexpr uint64_t kEpoch = (uint64_t{1} << 63) + 5;
 
 // Values by series: "queue_length_raw C:" has "3=7", which is 7 at 3 s after

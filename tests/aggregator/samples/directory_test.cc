@@ -32,6 +32,18 @@ TEST(Directory, ListsMachinesByName) {
   EXPECT_THAT(directory.Countersets("web-9"), IsEmpty());
 }
 
+TEST(Directory, FindsNamesRegardlessOfCase) {
+  Directory directory;
+  for (const char* const name : {"web-2", "Web-1", "WEB-2", "web-3"}) {
+    directory.AddMachine(name);
+  }
+  EXPECT_THAT(directory.MachinesNamed({"web-2", "web-9", "web-1"}),
+              ElementsAre("WEB-2", "Web-1", "web-2"));
+  directory.HideMachine("WEB-2");
+  EXPECT_THAT(directory.MachinesNamed({"web-2"}), ElementsAre("web-2"));
+  EXPECT_THAT(directory.MachinesNamed({}), IsEmpty());
+}
+
 TEST(Directory, CopiesTheIntervalInForce) {
   CollectedQuery query{.machine = "web-1",
                        .schema = MakeSchema("0", testing::MemoryRegistration()),
