@@ -1,7 +1,8 @@
 // Measures an aggregator with a week of a fleet's samples in its store: merging
 // and thinning, memory, disk space, and query times.
 //
-//   week [--machines N] [--series N] [--interval SECONDS] [--days N]
+//   week [--machines N] [--series N] [--interval SECONDS]
+//        [--days N | --hours N]
 //
 // The samples are of the days before now, and are stored as if they had been
 // received then, because retention depends on the time of receipt.
@@ -34,7 +35,7 @@ struct Parameters {
   size_t machines = 100;
   int series = 200;
   int interval = 10;
-  int days = 7;
+  int hours = 7 * 24;
 };
 
 // Retention in the aggregator's configuration file, chosen so that a week has
@@ -109,8 +110,8 @@ absl::Status Ask(const char* what, Scope scope, FleetperfServer* server) {
 
 absl::Status Run(const Parameters& parameters) {
   const absl::Duration interval = absl::Seconds(parameters.interval);
-  const auto ticks_of_a_day = static_cast<size_t>(absl::Hours(24) / interval);
-  const size_t ticks = ticks_of_a_day * static_cast<size_t>(parameters.days);
+  const auto ticks =
+      static_cast<size_t>(absl::Hours(parameters.hours) / interval);
   const absl::Time start =
       absl::FromUnixSeconds(absl::ToUnixSeconds(absl::Now()) / 3600 * 3600) -
       static_cast<int64_t>(ticks) * interval - absl::Hours(3);
@@ -122,11 +123,11 @@ absl::Status Run(const Parameters& parameters) {
   ASSIGN_OR_RETURN(const auto server, Settle(std::move(process), samples));
 
   const std::string machine = absl::StrCat("host-", parameters.machines / 2);
-  const absl::Time middle = start + (workload.end() - start) / 2;
+  const absl::Time middle = start + absl::Hours(parameters.hours / 2);
   RETURN_IF_ERROR(Ask("an hour in the middle, each minute",
                       {.machine = machine,
-                       .start = middle - absl::Hours(1),
-                       .end = middle,
+                       .start = middle,
+                       .end = middle + absl::Hours(1),
                        .step = absl::Minutes(1)},
                       server.get()));
   RETURN_IF_ERROR(Ask("all of it, each hour",
@@ -158,11 +159,17 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(11, 100'000));
   app.add_option("--series", parameters.series,
                  "Approximate series per machine")
-      ->check(CLI::Range(100, 100'000));
+      ->check(CLI::Range(34, 100'000));
   app.add_option("--interval", parameters.interval, "Seconds between ticks")
       ->check(CLI::Range(1, 3600));
-  app.add_option("--days", parameters.days, "Number of days")
-      ->check(CLI::Range(1, 3650));
+  const auto add_time = [&](const char* name, const char* what, int hours) {
+    return app
+        .add_option_function<int>(
+            name, [&, hours](int n) { parameters.hours = n * hours; }, what)
+        ->check(CLI::Range(1, 3650));
+  };
+  add_time("--days", "Number of days", 24)
+      ->excludes(add_time("--hours", "Number of hours instead", 1));
   CLI11_PARSE(app, argc, argv);
   fleetperf::SendRpcLogsToDebug();
   const absl::Status status = fleetperf::bench::Run(parameters);
