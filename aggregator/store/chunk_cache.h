@@ -1,6 +1,6 @@
 // The heads of chunks, and the losses, of the machines that were read last:
-// repeated questions about the same machines do not search the database, and
-// neither parse heads nor decode clocks again.
+// repeated questions about the same machines do not search the database, parse
+// no heads again, and decode few clocks again.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_CHUNK_CACHE_H_
 #define FLEETPERF_AGGREGATOR_STORE_CHUNK_CACHE_H_

@@ -26,8 +26,8 @@ namespace fleetperf::aggregator {
 // Thread-safe.
 class SampleReader {
  public:
-  // The limit of heads and losses: those of an hour of 10,000 machines with few
-  // series each.
+  // The limit of heads and losses: those of 10,000 machines with two chunks of
+  // few series each.
   static constexpr size_t kMaxCachedBytes = size_t{52} << 20;
   // The limit of decoded clocks: an hour of 140 machines, one tick a second.
   static constexpr size_t kMaxClocksBytes = size_t{12} << 20;
