@@ -16,8 +16,8 @@
 
 namespace fleetperf::agent {
 
-// Selects instances that match a pattern of `instances`, except those that
-// match a pattern of `except`. An empty `instances` selects all.
+// Selects instances that match a pattern of `instances` and no pattern of
+// `except`. An empty list of `instances` matches all.
 struct InstanceFilter {
   std::vector<perflib::Pattern> instances;
   std::vector<perflib::Pattern> except;

@@ -158,8 +158,8 @@ class Directory {
   // Returns all machines that have samples or are registered, and are not
   // hidden, ordered by name.
   std::vector<std::string> Machines() const;
-  // Same, but only those that have one of these names, regardless of case. The
-  // names must be in lower case.
+  // Returns the machines with one of these names, regardless of case, in the
+  // same order. The names must be in lower case.
   std::vector<std::string> MachinesNamed(
       const absl::flat_hash_set<std::string>& names) const;
   // Returns whether this machine, or any machine, is registered.

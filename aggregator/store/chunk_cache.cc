@@ -2,8 +2,10 @@
 
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "base/status_macros.h"
+#include "perflib/clocks.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -11,6 +13,9 @@ namespace {
 // A machine takes at most this part of the limit, so that one question about a
 // long time does not replace all others.
 constexpr size_t kMinMachines = 8;
+
+// The maximum number of refused machines that are remembered.
+constexpr size_t kMaxRefused = 1 << 16;
 
 size_t BytesOf(const std::vector<perflib::Clocks>& clocks) {
   return clocks.size() * sizeof(perflib::Clocks);
@@ -41,10 +46,14 @@ absl::StatusOr<std::shared_ptr<const ChunkHead>> HeldChunk::Head() const {
 
 absl::StatusOr<Chunk::Clocks> HeldChunk::Clocks() const {
   ASSIGN_OR_RETURN(const auto head, Head());
-  absl::MutexLock lock(&mutex_);
-  if (clocks_ != nullptr) return clocks_;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (clocks_ != nullptr) return clocks_;
+  }
+  // Without the lock: clocks without room are decoded for each question.
   ASSIGN_OR_RETURN(auto clocks, head->DecodeClocks());
-  if (budget_.Take(BytesOf(*clocks))) clocks_ = clocks;
+  absl::MutexLock lock(&mutex_);
+  if (clocks_ == nullptr && budget_.Take(BytesOf(*clocks))) clocks_ = clocks;
   return clocks;
 }
 
@@ -82,6 +91,7 @@ std::shared_ptr<const MachineChunks> ChunkCache::Find(uint32_t machine,
     return nullptr;
   }
   entries_.splice(entries_.begin(), entries_, entry);
+  entry->last_use = ++uses_;
   return entry->chunks;
 }
 
@@ -99,8 +109,10 @@ void ChunkCache::Put(uint32_t machine,
   absl::MutexLock lock(&mutex_);
   const auto known = by_machine_.find(machine);
   if (known != by_machine_.end()) Remove(known->second, &removed);
-  entries_.push_front(
-      {.machine = machine, .size = size, .chunks = std::move(chunks)});
+  entries_.push_front({.machine = machine,
+                       .size = size,
+                       .chunks = std::move(chunks),
+                       .last_use = ++uses_});
   by_machine_[machine] = entries_.begin();
   bytes_ += size;
   while (bytes_ > max_bytes_) Remove(std::prev(entries_.end()), &removed);
@@ -111,8 +123,14 @@ bool ChunkCache::Admits(uint32_t machine) {
       by_machine_.contains(machine)) {
     return true;
   }
-  uint32_t& refused = refused_[machine % kRefused];
-  return std::exchange(refused, machine) == machine;
+  if (refused_.size() >= kMaxRefused) refused_.clear();
+  const auto [refused, is_new] = refused_.try_emplace(machine, uses_);
+  if (!is_new && entries_.back().last_use <= refused->second) {
+    refused_.erase(refused);
+    return true;
+  }
+  refused->second = uses_;
+  return false;
 }
 
 void ChunkCache::Remove(std::list<Entry>::iterator entry,

@@ -1,11 +1,10 @@
-// The heads of chunks, and the losses, of the machines that were read last:
-// repeated questions about the same machines do not search the database, parse
-// no heads again, and decode few clocks again.
+// The heads of chunks, and the losses, of machines that were read before.
+// Repeated questions about the same machines neither search the database nor
+// parse heads again. Decoded clocks are kept as far as they fit.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_CHUNK_CACHE_H_
 #define FLEETPERF_AGGREGATOR_STORE_CHUNK_CACHE_H_
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +23,7 @@
 
 namespace fleetperf::aggregator {
 
-// The bytes that decoded clocks may take. Thread-safe.
+// The bytes, about, that decoded clocks may take. Thread-safe.
 class ClocksBudget {
  public:
   explicit ClocksBudget(size_t bytes) : left_(bytes) {}
@@ -37,8 +36,8 @@ class ClocksBudget {
   std::atomic<size_t> left_;
 };
 
-// A chunk whose head is parsed once, and whose clocks are decoded once as far
-// as the budget allows. Thread-safe.
+// A chunk whose head is parsed once. The clocks, once decoded, stay as long as
+// the object if the budget has room for them. Thread-safe.
 class HeldChunk {
  public:
   // The budget must outlive the object.
@@ -95,9 +94,10 @@ class ChunkCache {
                                             uint64_t version);
   // Replaces what is known of the machine, unless the chunks take more than an
   // eighth of the limit. Forgets machines that were not asked for longest, as
-  // the limit requires. Without a free eighth, a machine is put only the second
-  // time: a question about more machines than fit, asked again and again, finds
-  // those that were there first. Parses heads.
+  // the limit requires. Without a free eighth, a new machine is put only if it
+  // was refused before, and no question has asked for the oldest machine since.
+  // So a repeated question about more machines than fit does not replace the
+  // machines that it finds. Parses heads.
   void Put(uint32_t machine, std::shared_ptr<const MachineChunks> chunks);
 
  private:
@@ -105,10 +105,8 @@ class ChunkCache {
     uint32_t machine = 0;
     size_t size = 0;
     std::shared_ptr<const MachineChunks> chunks;
+    uint64_t last_use = 0;  // see uses_
   };
-
-  // Machines that were not put; as many can be asked for in between.
-  static constexpr size_t kRefused = 1024;
 
   bool Admits(uint32_t machine) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Moves the entry to `removed`, to be freed without the lock.
@@ -122,8 +120,10 @@ class ChunkCache {
   std::list<Entry> entries_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint32_t, std::list<Entry>::iterator> by_machine_
       ABSL_GUARDED_BY(mutex_);
-  // By the rest of their number, the last one each.
-  std::array<uint32_t, kRefused> refused_ ABSL_GUARDED_BY(mutex_) = {};
+  // Counts what Find returned and Put took.
+  uint64_t uses_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The number of uses when Put last refused a machine.
+  absl::flat_hash_map<uint32_t, uint64_t> refused_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fleetperf::aggregator

@@ -3,6 +3,8 @@
 #ifndef FLEETPERF_AGGREGATOR_STORE_SAMPLE_READER_H_
 #define FLEETPERF_AGGREGATOR_STORE_SAMPLE_READER_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>

@@ -4,7 +4,6 @@
 #include <functional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "aggregator/store/codec/number_codec.h"
 #include "base/coding.h"
@@ -15,30 +14,8 @@ namespace fleetperf::aggregator {
 namespace {
 
 // Limits of a chunk. A chunk that claims more is damaged.
-constexpr uint64_t kMaxTicks = uint64_t{1} << 24;
-constexpr uint64_t kMaxSections = 1 << 16;
-constexpr uint64_t kMaxRuns = uint64_t{1} << 24;
-constexpr uint64_t kMaxColumns = 1 << 16;
-constexpr uint64_t kMaxListed = uint64_t{1} << 25;  // in a list of all sections
 constexpr uint64_t kMaxValues = uint64_t{1} << 25;  // read at once
-constexpr uint64_t kMaxIntervalTime = uint64_t{1} << 50;  // in ns: 13 days
-constexpr uint64_t kMaxNames = uint64_t{1} << 28;         // bytes
-
-absl::Status Damaged(absl::string_view what) {
-  return absl::DataLossError(
-      absl::StrCat("damaged chunk in the store: ", what));
-}
-
-bool GetCount(absl::string_view* from, uint64_t max, uint64_t* count) {
-  return GetVarint(from, count) && *count <= max;
-}
-
-// Returns whether the numbers strictly ascend and all are less than `end`.
-bool Ascend(const std::vector<uint64_t>& numbers, uint64_t end) {
-  return (numbers.empty() || numbers.back() < end) &&
-         std::adjacent_find(numbers.begin(), numbers.end(),
-                            std::greater_equal<>()) == numbers.end();
-}
+constexpr uint64_t kMaxNames = uint64_t{1} << 28;   // bytes
 
 bool GetText(absl::string_view* from, std::string* text) {
   uint64_t size = 0;
@@ -125,213 +102,10 @@ bool GetColumnIndex(absl::string_view* bytes, uint64_t runs, uint64_t values,
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const ChunkHead>> ChunkHead::Parse(
-    absl::string_view head) {
-  std::shared_ptr<ChunkHead> parsed(new ChunkHead);
-  if (!parsed->ParseAll(head)) return Damaged("invalid head");
-  parsed->numbers_ = {};
-  parsed->sizes_ = {};
-  return std::shared_ptr<const ChunkHead>(std::move(parsed));
-}
-
 absl::StatusOr<Chunk> Chunk::Open(absl::string_view head, uint32_t epoch_number,
                                   ReadBody read_body) {
   ASSIGN_OR_RETURN(auto parsed, ChunkHead::Parse(head));
   return Chunk(std::move(parsed), epoch_number, std::move(read_body));
-}
-
-bool ChunkHead::ParseAll(absl::string_view head) {
-  uint64_t sections = 0;
-  if (!GetVarint(&head, &version_) || version_ == 0 ||
-      version_ > kChunkVersion || !GetCount(&head, kMaxTicks, &ticks_) ||
-      (version_ >= 3 && !GetClocksFold(&head, &clocks_fold_))) {
-    return false;
-  }
-  clock_lists_ = head;
-  for (int list = 0; list < 3; ++list) {
-    if (!SkipNumbers(&head, ticks_)) return false;
-  }
-  uint64_t has_indexes = 0;
-  if ((version_ >= 4 && !GetCount(&head, 1, &has_indexes)) ||
-      !GetCount(&head, kMaxSections, &sections)) {
-    return false;
-  }
-  if (clocks_fold_.has_value()) {
-    if (ticks_ < 2) return false;
-    SetEnds(clock_lists_);
-  }
-  // A section has more than four bytes.
-  sections_.reserve(std::min<uint64_t>(sections, head.size() / 4));
-  for (; sections > 0; --sections) {
-    if (!ParseSection(&head)) return false;
-  }
-  if (has_indexes == 0) {
-    values_begin_ = indexes_size_;
-    return head.empty();
-  }
-  indexes_ = head;
-  return indexes_.size() == indexes_size_;
-}
-
-void ChunkHead::SetEnds(absl::string_view lists) {
-  uint64_t time = 0;
-  uint64_t stamp = 0;
-  absl::string_view rest;
-  // SkipNumbers found the lists to be whole.
-  if (!GetVarint(&lists, &time) || !GetBytes(&lists, &rest) ||
-      !GetVarint(&lists, &stamp)) {
-    return;
-  }
-  stamp += time;
-  const auto clocks = [&](int64_t since_stamp, int64_t since_time) {
-    return perflib::Clocks{
-        .perf_time_stamp =
-            static_cast<int64_t>(stamp + static_cast<uint64_t>(since_stamp)),
-        .perf_time_100nsec =
-            static_cast<int64_t>(time + static_cast<uint64_t>(since_time)),
-        .perf_freq = perflib::kLinuxPerfFreq};
-  };
-  ends_ = std::make_shared<const std::vector<perflib::Clocks>>(
-      std::vector<perflib::Clocks>{
-          clocks(0, 0), clocks(clocks_fold_->length, clocks_fold_->last)});
-}
-
-size_t ChunkHead::size() const {
-  const size_t ends =
-      ends_ == nullptr ? 0 : sizeof *ends_ + 2 * sizeof(perflib::Clocks);
-  return sizeof *this + ends + sections_.capacity() * sizeof(Section) +
-         columns_.capacity() * sizeof(Column) +
-         failures_.capacity() * sizeof(Frame::Failure) +
-         interval_times_.capacity() * sizeof(int64_t);
-}
-
-absl::StatusOr<ChunkHead::Clocks> ChunkHead::DecodeClocks() const {
-  auto clocks = std::make_shared<std::vector<perflib::Clocks>>(ticks_);
-  absl::string_view lists = clock_lists_;
-  std::vector<uint64_t> numbers;
-  const auto read = [&](const auto& set) {
-    if (ticks_ == 0) return true;
-    uint64_t first = 0;
-    absl::string_view changes;
-    if (!GetVarint(&lists, &first) || !GetBytes(&lists, &changes)) return false;
-    if (changes.empty()) {  // mostly so, except for the times
-      for (perflib::Clocks& tick : *clocks) set(tick, first);
-      return true;
-    }
-    numbers.resize(ticks_);
-    numbers[0] = first;
-    if (!DecodeChanges(changes, absl::MakeSpan(numbers))) return false;
-    for (size_t i = 0; i < ticks_; ++i) set((*clocks)[i], numbers[i]);
-    return true;
-  };
-  const auto set_time = [](perflib::Clocks& tick, uint64_t time) {
-    tick.perf_time_100nsec = static_cast<int64_t>(time);
-  };
-  const auto set_stamp = [](perflib::Clocks& tick, uint64_t since_time) {
-    tick.perf_time_stamp = static_cast<int64_t>(
-        static_cast<uint64_t>(tick.perf_time_100nsec) + since_time);
-  };
-  const auto set_freq = [](perflib::Clocks& tick, uint64_t freq) {
-    tick.perf_freq = static_cast<int64_t>(freq);
-  };
-  if (!read(set_time) || !read(set_stamp) || !read(set_freq)) {
-    return Damaged("invalid clocks");
-  }
-  return Clocks(std::move(clocks));
-}
-
-bool ChunkHead::GetIntervalTimes(absl::string_view* head, Section* section) {
-  if (version_ == 1) return true;
-  uint64_t count = 0;
-  if (!GetCount(head, ticks_, &count) || (count != 0 && count != ticks_) ||
-      !GetNumbers(head, count, &numbers_)) {
-    return false;
-  }
-  if (!PlaceNext(count, interval_times_, &section->interval_times))
-    return false;
-  interval_times_.insert(interval_times_.end(), numbers_.begin(),
-                         numbers_.end());
-  return std::all_of(numbers_.begin(), numbers_.end(),
-                     [](uint64_t time) { return time <= kMaxIntervalTime; });
-}
-
-bool ChunkHead::GetFailures(absl::string_view* head, Section* section) {
-  uint64_t count = 0;
-  if (!GetCount(head, ticks_, &count) || !GetNumbers(head, count, &numbers_) ||
-      !Ascend(numbers_, ticks_)) {
-    return false;
-  }
-  if (!PlaceNext(count, failures_, &section->failures)) return false;
-  for (const uint64_t tick : numbers_) {
-    failures_.push_back({.tick = static_cast<uint32_t>(tick)});
-  }
-  if (!GetNumbers(head, count, &numbers_)) return false;
-  for (size_t i = 0; i < count; ++i) {
-    failures_[section->failures.begin + i].status =
-        static_cast<uint32_t>(numbers_[i]);
-  }
-  return true;
-}
-
-bool ChunkHead::ParseSection(absl::string_view* head) {
-  Section section;
-  uint64_t shape = 0;
-  uint64_t runs = 0;
-  uint64_t tables = 0;
-  if (!GetCount(head, UINT32_MAX, &shape) || !GetFailures(head, &section) ||
-      !GetIntervalTimes(head, &section) || !GetCount(head, kMaxRuns, &runs) ||
-      !GetVarint(head, &tables) || !AppendIndex(tables, &section.tables) ||
-      !GetColumns(head, &section)) {
-    return false;
-  }
-  section.shape = static_cast<uint32_t>(shape);
-  section.run_count = static_cast<uint32_t>(runs);
-  sections_.push_back(std::move(section));
-  return true;
-}
-
-bool ChunkHead::GetColumns(absl::string_view* head, Section* section) {
-  uint64_t count = 0;
-  if (!GetCount(head, kMaxColumns, &count) ||
-      !GetNumbers(head, count, &numbers_)) {
-    return false;
-  }
-  sizes_.swap(numbers_);  // of the indexes
-  if (!GetNumbers(head, count, &numbers_)) return false;
-  if (!PlaceNext(count, columns_, &section->columns)) return false;
-  for (size_t i = 0; i < count; ++i) {
-    Column& column = columns_.emplace_back();
-    if (!AppendIndex(sizes_[i], &column.index) ||
-        !AppendValues(numbers_[i], &column.values)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-bool ChunkHead::AppendIndex(uint64_t size, Part* part) {
-  return Append(size, version_ >= 4 ? &indexes_size_ : &values_size_, part);
-}
-
-bool ChunkHead::AppendValues(uint64_t size, Part* part) {
-  return Append(size, &values_size_, part);
-}
-
-bool ChunkHead::Append(uint64_t size, uint64_t* all, Part* part) {
-  if (size > kMaxBodySize - *all) return false;
-  *part = {.begin = static_cast<uint32_t>(*all),
-           .size = static_cast<uint32_t>(size)};
-  *all += size;
-  return true;
-}
-
-template <typename T>
-bool ChunkHead::PlaceNext(uint64_t count, const std::vector<T>& list,
-                          Part* part) {
-  if (count > kMaxListed - list.size()) return false;
-  *part = {.begin = static_cast<uint32_t>(list.size()),
-           .size = static_cast<uint32_t>(count)};
-  return true;
 }
 
 absl::StatusOr<Chunk::Clocks> Chunk::ReadClocks() {
@@ -368,7 +142,7 @@ absl::StatusOr<Frame> Chunk::Read(
       RETURN_IF_ERROR(
           ReadColumn(section, column, runs, frame, &frame.columns[column]));
       values += frame.columns[column].values.size();
-      if (values > kMaxValues) return Damaged("too many values");
+      if (values > kMaxValues) return DamagedChunk("too many values");
     }
   }
   return frame;
@@ -415,7 +189,7 @@ absl::StatusOr<Frame> Chunk::BeginFrame(
   const size_t columns = section.columns.size;
   // A section without runs has no columns.
   if (columns != (section.run_count > 0 ? query->columns.size() : 0)) {
-    return Damaged("columns do not match the query");
+    return DamagedChunk("columns do not match the query");
   }
   Frame frame;
   frame.query = std::move(query);
@@ -440,7 +214,7 @@ absl::Status Chunk::ReadRuns(const Section& section, const TickRange& ticks,
       !GetNumbers(&rest, section.run_count, &numbers) ||
       !GetNumbers(&rest, section.run_count, &first_ticks) ||
       !GetNumbers(&rest, section.run_count, &tick_counts) || !rest.empty()) {
-    return Damaged("invalid instances");
+    return DamagedChunk("invalid instances");
   }
   // Null if the instance is not wanted or was not looked up yet.
   std::vector<std::shared_ptr<const Instance>> instances(
@@ -461,12 +235,12 @@ absl::Status Chunk::ReadRuns(const Section& section, const TickRange& ticks,
     if (numbers[i] >= instances.size() || tick_counts[i] == 0 ||
         first_ticks[i] >= head_->ticks_ ||
         tick_counts[i] > head_->ticks_ - first_ticks[i]) {
-      return Damaged("invalid runs");
+      return DamagedChunk("invalid runs");
     }
     runs->are_whole = runs->are_whole && tick_counts[i] == head_->ticks_;
     runs->begins.push_back(runs->values);
     runs->values += tick_counts[i];
-    if (runs->values > kMaxValues) return Damaged("too many values");
+    if (runs->values > kMaxValues) return DamagedChunk("too many values");
     if (first_ticks[i] > ticks.last ||
         first_ticks[i] + tick_counts[i] <= ticks.first) {
       continue;
@@ -492,7 +266,7 @@ absl::Status Chunk::ReadColumn(const Section& section, size_t column,
   if (!GetColumnIndex(&bytes, section.run_count, runs.values, part.values.size,
                       &index) ||
       (head_->version_ < 3 && !bytes.empty())) {
-    return Damaged("invalid column index");
+    return DamagedChunk("invalid column index");
   }
   const size_t first = runs.numbers.front();
   const size_t last = runs.numbers.back();
@@ -519,7 +293,7 @@ absl::Status Chunk::ReadColumn(const Section& section, size_t column,
     if (!DecodeChanges(
             bytes.substr(index.BeginOf(run) - offset, index.SizeOf(run)),
             values)) {
-      return Damaged("invalid values in a run");
+      return DamagedChunk("invalid values in a run");
     }
     missing = std::lower_bound(missing, index.missing.end(), runs.begins[run]);
     for (; missing != index.missing.end() &&
@@ -545,7 +319,7 @@ absl::StatusOr<bool> Chunk::FoldColumn(const Section& section, size_t column,
   ColumnIndex index;
   if (!GetColumnIndex(&bytes, section.run_count, runs.values, part.values.size,
                       &index)) {
-    return Damaged("invalid column index");
+    return DamagedChunk("invalid column index");
   }
   if (!index.missing.empty()) return false;
   std::vector<RunToFold> folded;
@@ -559,7 +333,7 @@ absl::StatusOr<bool> Chunk::FoldColumn(const Section& section, size_t column,
   }
   std::vector<std::optional<RunFold>> folds;
   if (!GetRunFolds(kind, folded, &bytes, &folds) || !bytes.empty()) {
-    return Damaged("invalid folds of a column");
+    return DamagedChunk("invalid folds of a column");
   }
   to->constant =
       std::all_of(runs.numbers.begin(), runs.numbers.end(),
@@ -580,7 +354,7 @@ absl::StatusOr<bool> Chunk::FoldColumn(const Section& section, size_t column,
       numbers_.resize(head_->ticks_);
       numbers_[0] = first;
       if (!DecodeChanges(bytes, absl::MakeSpan(numbers_))) {
-        return Damaged("invalid values in a run");
+        return DamagedChunk("invalid values in a run");
       }
       fold = FoldRun(kind, numbers_);
     }

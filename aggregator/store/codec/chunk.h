@@ -12,6 +12,7 @@
 #ifndef FLEETPERF_AGGREGATOR_STORE_CODEC_CHUNK_H_
 #define FLEETPERF_AGGREGATOR_STORE_CODEC_CHUNK_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,113 +25,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "aggregator/samples/frame.h"
-#include "aggregator/store/codec/fold.h"
+#include "aggregator/store/codec/chunk_format.h"
+#include "aggregator/store/codec/chunk_head.h"
 
 namespace fleetperf::aggregator {
-
-// The version of the format that is written, which docs/reference/store.md
-// describes. Versions 1 to 4 are read, too: version 4 has fewer folds of
-// runs, the body of version 3 has each index before its values, version 2 also
-// lacks folds, and version 1 also lacks births and the times of tick intervals.
-inline constexpr uint64_t kChunkVersion = 5;
-// The largest size of the tables and indexes in a head: as much as one read of
-// the body would take.
-inline constexpr uint64_t kMaxIndexesInHead = 16 << 10;
-// The maximum size of a chunk's body, in bytes. A chunk that claims more is
-// damaged.
-inline constexpr uint64_t kMaxBodySize = UINT32_MAX;
-
-// The parsed head of a chunk.
-class ChunkHead {
- public:
-  using Clocks = std::shared_ptr<const std::vector<perflib::Clocks>>;
-
-  // Parses a head, which must outlive the result. Returns DataLoss if the head
-  // is damaged.
-  static absl::StatusOr<std::shared_ptr<const ChunkHead>> Parse(
-      absl::string_view head);
-
-  // Decodes the clocks of all ticks. Returns DataLoss if they are damaged.
-  absl::StatusOr<Clocks> DecodeClocks() const;
-  // Returns the first and the last clocks of a chunk whose ticks are in order.
-  // Null if this is unknown without decoding the clocks.
-  const Clocks& ends() const { return ends_; }
-  // PerfTime100NSec of the second tick. Only if ends() are known.
-  int64_t second_time() const {
-    return static_cast<int64_t>(
-        static_cast<uint64_t>(ends_->front().perf_time_100nsec) +
-        static_cast<uint64_t>(clocks_fold_->second));
-  }
-  // Returns the number of sections. Each section holds one query.
-  size_t sections() const { return sections_.size(); }
-  // Returns the shape number of a section's query.
-  uint32_t ShapeOf(size_t section) const { return sections_[section].shape; }
-
-  // The bytes in memory, about, without those of the encoded head.
-  size_t size() const;
-
- private:
-  friend class Chunk;
-
-  // A part among the tables and indexes, or among the values. In versions
-  // before 4, both are one sequence.
-  struct Part {
-    uint32_t begin = 0;
-    uint32_t size = 0;
-  };
-  struct Column {
-    Part index;
-    Part values;
-  };
-  // Heads of many machines are in memory, so sections share their lists.
-  struct Section {
-    uint32_t shape = 0;
-    uint32_t run_count = 0;
-    Part tables;
-    Part failures;        // in failures_
-    Part interval_times;  // in interval_times_
-    Part columns;         // in columns_
-  };
-
-  // Sets a part to the next `count` elements of a list, which the caller adds.
-  // Returns false if there are too many.
-  template <typename T>
-  static bool PlaceNext(uint64_t count, const std::vector<T>& list, Part* part);
-  template <typename T>
-  static std::vector<T> CopyOf(const std::vector<T>& list, const Part& part) {
-    const auto begin = list.begin() + part.begin;
-    return {begin, begin + part.size};
-  }
-
-  ChunkHead() = default;
-  bool ParseAll(absl::string_view head);
-  bool ParseSection(absl::string_view* head);
-  bool GetColumns(absl::string_view* head, Section* section);
-  // Sets a part to these many bytes after those before it. Returns false if
-  // there are too many bytes.
-  bool AppendIndex(uint64_t size, Part* part);
-  bool AppendValues(uint64_t size, Part* part);
-  static bool Append(uint64_t size, uint64_t* all, Part* part);
-  bool GetIntervalTimes(absl::string_view* head, Section* section);
-  bool GetFailures(absl::string_view* head, Section* section);
-  void SetEnds(absl::string_view lists);
-
-  uint64_t version_ = 0;
-  uint64_t ticks_ = 0;
-  absl::string_view clock_lists_;  // encoded
-  std::optional<ClocksFold> clocks_fold_;
-  Clocks ends_;  // null: unknown
-  std::vector<Section> sections_;
-  std::vector<Column> columns_;
-  std::vector<Frame::Failure> failures_;
-  std::vector<int64_t> interval_times_;
-  absl::string_view indexes_;      // empty: in the body
-  uint64_t indexes_size_ = 0;      // since version 4
-  uint64_t values_size_ = 0;       // before version 4, with the indexes
-  uint64_t values_begin_ = 0;      // in the body
-  std::vector<uint64_t> numbers_;  // reused while parsing
-  std::vector<uint64_t> sizes_;    // same
-};
 
 // Reads a chunk. Thread-compatible.
 class Chunk {
@@ -154,7 +52,7 @@ class Chunk {
 
   // Returns the clocks of all ticks. Decodes them in the first call.
   absl::StatusOr<Clocks> ReadClocks();
-  // Same, if they are decoded already.
+  // Provides these clocks, decoded from the same head, to the other functions.
   void SetClocks(Clocks clocks) { clocks_ = std::move(clocks); }
   // See ChunkHead.
   const Clocks& ends() const { return head_->ends(); }

@@ -25,9 +25,9 @@
 
 namespace fleetperf::aggregator {
 
-// Adds and hides the machines of a directory as its own change. Agents report
-// again what is lost, and none should wait for the disk, so descriptions and
-// catalogues become durable with the next commit. Thread-safe.
+// Stores machines, and changes the directory with them. Descriptions and
+// catalogues become durable with the next commit: an agent that registers does
+// not wait for the disk, and reports again what is lost. Thread-safe.
 class MachineTable {
  public:
   // The pointers must outlive the table.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <string>
 #include <thread>
@@ -23,6 +24,9 @@
 namespace fleetperf::aggregator {
 namespace {
 
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::kStart;
@@ -85,22 +89,50 @@ TEST(ChunkCache, ForgetsMachinesThatWereNotAskedForLongest) {
   EXPECT_EQ(cache.Find(10, 10, 20, 1), nullptr) << "more than an eighth";
 }
 
-TEST(ChunkCache, FindsAPartOfMoreMachinesThanFit) {
+// Asks for these machines `rounds` times. Returns how many were found in each.
+std::vector<int> AskInRounds(const std::vector<uint32_t>& machines, int rounds,
+                             ChunkCache* cache) {
   const std::string head = HeadWithTicks(1000);
-  ChunkCache cache(1000 * Chunks({head})->SizeUpTo(SIZE_MAX));
-  const auto ask_for_all = [&] {
-    int found = 0;
-    for (uint32_t machine = 0; machine < 4000; ++machine) {
-      if (cache.Find(machine, 10, 20, 1) != nullptr) {
-        ++found;
+  std::vector<int> found(rounds);
+  for (int& in_round : found) {
+    for (const uint32_t machine : machines) {
+      if (cache->Find(machine, 10, 20, 1) != nullptr) {
+        ++in_round;
       } else {
-        cache.Put(machine, Chunks({head}));
+        cache->Put(machine, Chunks({head}));
       }
     }
-    return found;
-  };
-  EXPECT_EQ(ask_for_all(), 0);
-  for (int i = 0; i < 3; ++i) EXPECT_GT(ask_for_all(), 800);
+  }
+  return found;
+}
+
+std::vector<uint32_t> MachinesFrom(uint32_t first, size_t count) {
+  std::vector<uint32_t> machines(count);
+  std::iota(machines.begin(), machines.end(), first);
+  return machines;
+}
+
+TEST(ChunkCache, FindsAPartOfMoreMachinesThanFit) {
+  const size_t size = Chunks({HeadWithTicks(1000)})->SizeUpTo(SIZE_MAX);
+  for (const size_t fleet : {600, 900, 4000}) {
+    ChunkCache cache(500 * size);
+    std::vector<int> found = AskInRounds(MachinesFrom(0, fleet), 10, &cache);
+    EXPECT_EQ(found[0], 0);
+    found.erase(found.begin());
+    EXPECT_THAT(found, Each(Gt(400))) << fleet;
+  }
+}
+
+TEST(ChunkCache, ReplacesMachinesThatAreNotAskedForAnyMore) {
+  const size_t size = Chunks({HeadWithTicks(1000)})->SizeUpTo(SIZE_MAX);
+  ChunkCache cache(500 * size);
+  AskInRounds(MachinesFrom(0, 4000), 3, &cache);
+  // The third time finds all machines of a smaller question.
+  EXPECT_THAT(AskInRounds(MachinesFrom(10'000, 300), 3, &cache),
+              ElementsAre(0, 0, 300));
+  // And so does each question about another fleet, as far as it fits.
+  EXPECT_THAT(AskInRounds(MachinesFrom(20'000, 4000), 5, &cache).back(),
+              Gt(400));
 }
 
 TEST(HeldChunk, KeepsClocksWithinTheBudget) {
@@ -128,6 +160,7 @@ TEST(HeldChunk, KeepsClocksWithinTheBudget) {
   EXPECT_FALSE(keeps(*late));
   one.reset();
   EXPECT_TRUE(keeps(*late));
+  EXPECT_FALSE(keeps(*make()));
 }
 
 TEST(HeldChunk, ReportsDamagedHeads) {

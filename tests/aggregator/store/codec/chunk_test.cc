@@ -269,6 +269,42 @@ TEST(ChunkTest, KeepsBirthsAndTimesOfIntervals) {
   EXPECT_TRUE(frame.runs[1].instance->is_born);
 }
 
+TEST(ChunkTest, KeepsFailuresAndTimesOfEachSection) {
+  std::vector<std::shared_ptr<Frame>> frames;
+  for (uint32_t i = 0; i < 3; ++i) {
+    frames.push_back(FrameWithBirth());
+    frames[i]->interval_times = {10 + i, 20 + i};
+    frames[i]->failures = {{.tick = 1, .status = 100 + i}};
+  }
+  frames[1]->interval_times.clear();
+  ChunkBuilder builder;
+  builder.Add({frames[0], frames[1], frames[2]}, 0, 2);
+  const EncodedChunk encoded = builder.Finish(&ShapeOf);
+  ASSERT_OK_AND_ASSIGN(Chunk chunk, Open(encoded));
+  ASSERT_EQ(chunk.sections(), 3);
+  for (size_t i = 0; i < 3; ++i) {
+    ASSERT_OK_AND_ASSIGN(const Frame frame,
+                         chunk.Read(i, frames[i]->query, {true}, {}, nullptr));
+    EXPECT_EQ(frame.interval_times, frames[i]->interval_times);
+    ASSERT_EQ(frame.failures.size(), 1);
+    EXPECT_EQ(frame.failures[0].status, 100 + i);
+  }
+}
+
+TEST(ChunkTest, UsesProvidedClocks) {
+  const auto put = FrameWithBirth();
+  ChunkBuilder builder;
+  builder.Add({put}, 0, 2);
+  const EncodedChunk encoded = builder.Finish(&ShapeOf);
+  ASSERT_OK_AND_ASSIGN(Chunk chunk, Open(encoded));
+  const auto clocks =
+      std::make_shared<const std::vector<perflib::Clocks>>(*put->clocks);
+  chunk.SetClocks(clocks);
+  ASSERT_OK_AND_ASSIGN(const Frame frame,
+                       chunk.Read(0, put->query, {true}, {}, nullptr));
+  EXPECT_EQ(frame.clocks, clocks);
+}
+
 // All values read belong to wanted instances, and none of them is omitted.
 TEST(ChunkTest, ReturnsOnlyWantedInstances) {
   Machine machine(5);
