@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,8 +61,8 @@ class CpuCounts {
  private:
   struct OpenGroup {
     Group group;
-    std::vector<size_t> events;  // by position in the group
-    uint64_t last_enabled = 0;
+    std::vector<size_t> events;            // by position in the group
+    std::optional<uint64_t> last_enabled;  // no reading yet
   };
   struct Cpu {
     // By number of the group; absent if none of its events is open.

@@ -154,6 +154,21 @@ TEST(CpuCountsTest, EventsOfACpuThatWasOfflineForAMomentAreReopened) {
   EXPECT_GE(TotalOf(counts, 1, 0), 40);
 }
 
+TEST(CpuCountsTest, EventsThatDoNotStartAreReopened) {
+  SimulatedSystem machine({.cpus = 2});
+  machine.SetRate(Cycles(), 10);
+  CpuCounts counts({.system = &machine, .groups = {{Cycles()}}});
+  ASSERT_OK(counts.Update());
+  machine.SetOnline(1, false);
+  machine.SetOnline(1, true);
+  for (int i = 0; i < 4; ++i) {
+    machine.Advance(absl::Seconds(1));
+    ASSERT_OK(counts.Update());
+  }
+  EXPECT_EQ(TotalOf(counts, 0, 0), 40);
+  EXPECT_EQ(TotalOf(counts, 1, 0), 20);
+}
+
 TEST(CpuCountsTest, AReadThatFailsOnceLosesAtMostOnePeriod) {
   SimulatedSystem machine;
   machine.SetRate(Cycles(), 10);
