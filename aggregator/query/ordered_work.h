@@ -69,9 +69,10 @@ class OrderedWork {
     return status;
   }
 
-  // The maximum number of items that are made or being made at a time: two per
-  // thread, so that no thread waits for another that takes slightly longer.
-  static constexpr size_t MaxAhead(size_t threads) { return 2 * threads; }
+  // The maximum number of items that are made or being made at a time: eight
+  // per thread, so that threads hardly ever wait for each other. Threads that
+  // do may share a processor while another one is idle.
+  static constexpr size_t MaxAhead(size_t threads) { return 8 * threads; }
 
  private:
   void Help() {

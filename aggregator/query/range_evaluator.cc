@@ -75,10 +75,8 @@ void RangeEvaluator::Add(const SeriesRun& run, const TickIntervals& intervals) {
   newest_life_ = run.life();
   if (run.is_thinned()) return AddThinned(run, ticks);
   const bool per_sample = AsksForSamples(run.interval(), /*is_thinned=*/false);
-  if (windows_.capacity() == 0 && !per_sample) {
-    windows_.reserve(std::min<size_t>({run.ticks(), stretches.size(),
-                                       static_cast<size_t>(windows_of_grid_)}));
-  }
+  if (!per_sample)
+    ReserveWindows(std::min<size_t>(run.ticks(), stretches.size()));
   // Values of the counter for M may be missing between the ends of a stretch.
   if (formula_.uses_two_samples() && over_ == Over::kFormula &&
       !NeedsMulti(formula_)) {
@@ -94,6 +92,14 @@ void RangeEvaluator::Add(const SeriesRun& run, const TickIntervals& intervals) {
                  [&](const Stretch& stretch, uint32_t first, uint32_t end) {
                    AddRaw(run, ticks, *values, stretch, first, end);
                  });
+}
+
+// The first run may be short, and the others long.
+void RangeEvaluator::ReserveWindows(size_t more) {
+  const size_t needed = std::min(windows_.size() + more,
+                                 static_cast<size_t>(windows_of_grid_) + 1);
+  if (needed <= windows_.capacity()) return;
+  windows_.reserve(std::max(needed, 2 * windows_.capacity()));
 }
 
 // The first sample of a born instance ends a piece that grew from 0, unless the

@@ -204,7 +204,7 @@ class RangeQuery {
   // Returns the number of machines that a thread reads at a time: passing each
   // of them from one thread to another would cost a wake-up.
   size_t GroupSize() const {
-    constexpr size_t kMaxGroup = 16;
+    constexpr size_t kMaxGroup = 4;
     constexpr size_t kGroupsOfAThread = 8;
     return std::clamp<size_t>(
         machines_.size() / context_.threads / kGroupsOfAThread, 1, kMaxGroup);

@@ -23,14 +23,6 @@ size_t BytesOf(const std::vector<perflib::Clocks>& clocks) {
 
 }  // namespace
 
-bool ClocksBudget::Take(size_t bytes) {
-  size_t left = left_;
-  while (bytes <= left) {
-    if (left_.compare_exchange_weak(left, left - bytes)) return true;
-  }
-  return false;
-}
-
 HeldChunk::~HeldChunk() {
   absl::MutexLock lock(&mutex_);
   if (clocks_ != nullptr) budget_.Return(BytesOf(*clocks_));
@@ -55,6 +47,21 @@ absl::StatusOr<Chunk::Clocks> HeldChunk::Clocks() const {
   absl::MutexLock lock(&mutex_);
   if (clocks_ == nullptr && budget_.Take(BytesOf(*clocks))) clocks_ = clocks;
   return clocks;
+}
+
+absl::StatusOr<Chunk> HeldChunk::Open(Chunk::ReadBody read_body) const {
+  ASSIGN_OR_RETURN(auto head, Head());
+  const auto read = [this, read_body = std::move(read_body)](
+                        uint64_t offset,
+                        uint64_t size) -> absl::StatusOr<absl::string_view> {
+    if (const auto part = parts_.Find(offset, size)) return *part;
+    ASSIGN_OR_RETURN(const absl::string_view part, read_body(offset, size));
+    parts_.Add(offset, part);
+    return part;
+  };
+  Chunk chunk(std::move(head), stored_.key.epoch_number, read);
+  chunk.SetFolds(&folds_);
+  return chunk;
 }
 
 size_t HeldChunk::size() const {

@@ -1,11 +1,10 @@
 // The heads of chunks, and the losses, of machines that were read before.
 // Repeated questions about the same machines neither search the database nor
-// parse heads again. Decoded clocks are kept as far as they fit.
+// parse heads again. What they read and decode is kept, too, as far as it fits.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_CHUNK_CACHE_H_
 #define FLEETPERF_AGGREGATOR_STORE_CHUNK_CACHE_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -18,31 +17,32 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "aggregator/samples/frame.h"
+#include "aggregator/store/body_memo.h"
+#include "aggregator/store/codec/byte_budget.h"
 #include "aggregator/store/codec/chunk.h"
+#include "aggregator/store/codec/fold_memo.h"
 #include "aggregator/store/tables/chunk_table.h"
 
 namespace fleetperf::aggregator {
 
-// The bytes, about, that decoded clocks may take. Thread-safe.
-class ClocksBudget {
- public:
-  explicit ClocksBudget(size_t bytes) : left_(bytes) {}
-
-  // Returns false if too few bytes are left.
-  bool Take(size_t bytes);
-  void Return(size_t bytes) { left_ += bytes; }
-
- private:
-  std::atomic<size_t> left_;
+// The bytes, about, that parts of chunks decoded for questions may take.
+struct DecodedBudget {
+  ByteBudget clocks;
+  ByteBudget folds;
+  ByteBudget parts;  // of bodies
 };
 
-// A chunk whose head is parsed once. The clocks, once decoded, stay as long as
-// the object if the budget has room for them. Thread-safe.
+// A chunk whose head is parsed once. Decoded clocks, calculated folds and small
+// parts of the body stay as long as the object if the budget has room for them.
+// Thread-safe.
 class HeldChunk {
  public:
   // The budget must outlive the object.
-  HeldChunk(StoredChunk stored, ClocksBudget* budget)
-      : stored_(std::move(stored)), budget_(*budget) {}
+  HeldChunk(StoredChunk stored, DecodedBudget* budget)
+      : stored_(std::move(stored)),
+        budget_(budget->clocks),
+        folds_(&budget->folds),
+        parts_(&budget->parts) {}
   ~HeldChunk();
   // The head refers to the object.
   HeldChunk(const HeldChunk&) = delete;
@@ -53,12 +53,18 @@ class HeldChunk {
   absl::StatusOr<std::shared_ptr<const ChunkHead>> Head() const;
   // Returns the clocks of all ticks, or DataLoss.
   absl::StatusOr<Chunk::Clocks> Clocks() const;
-  // The bytes in memory, about, without clocks. Parses the head.
+  // Opens the chunk for reading, or returns DataLoss. This object must outlive
+  // it. `read_body` reads what is not kept.
+  absl::StatusOr<Chunk> Open(Chunk::ReadBody read_body) const;
+  // The bytes in memory, about, without what the budget counts. Parses the
+  // head.
   size_t size() const;
 
  private:
   const StoredChunk stored_;
-  ClocksBudget& budget_;
+  ByteBudget& budget_;  // of clocks
+  mutable FoldMemo folds_;
+  mutable BodyMemo parts_;
   mutable absl::Mutex mutex_;
   mutable std::shared_ptr<const ChunkHead> head_ ABSL_GUARDED_BY(mutex_);
   mutable Chunk::Clocks clocks_ ABSL_GUARDED_BY(mutex_);  // null: not kept
@@ -74,7 +80,8 @@ struct MachineChunks {
   // All that overlap these hours.
   std::vector<Loss> losses;
 
-  // The bytes in memory, about, with parsed heads and without clocks. Parses
+  // The bytes in memory, about, with parsed heads and without what the
+  // budget counts. Parses
   // the heads up to the first with which there are more than `max` bytes, and
   // returns the size so far.
   size_t SizeUpTo(size_t max) const;
@@ -83,7 +90,8 @@ struct MachineChunks {
 // Thread-safe.
 class ChunkCache {
  public:
-  // `max_bytes` is the limit of all chunks and losses, without clocks.
+  // `max_bytes` is the limit of all chunks and losses, without what
+  // the budget counts.
   explicit ChunkCache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // Returns what is known of the machine, by MACHINE#, in hours that include

@@ -263,7 +263,7 @@ absl::StatusOr<std::shared_ptr<MachineChunks>> SampleReader::ListChunks(
         entry.get(), machine, resolution, first_hour, last_hour,
         [&](StoredChunk chunk) {
           listed->chunks.push_back(
-              std::make_shared<const HeldChunk>(std::move(chunk), &clocks_));
+              std::make_shared<const HeldChunk>(std::move(chunk), &decoded_));
           return request.on_chunk ? request.on_chunk() : absl::OkStatus();
         },
         on_damage));
@@ -340,8 +340,8 @@ absl::Status SampleReader::ReadChunk(const HeldChunk& held,
                                      const Store::ReadRequest& request,
                                      const Snapshot& snapshot, Queries* queries,
                                      OnFrame on_frame) {
-  ASSIGN_OR_RETURN(auto head, held.Head());
-  Chunk chunk = OpenChunk(*parts_.database, &snapshot, held.stored(), head);
+  ASSIGN_OR_RETURN(Chunk chunk, held.Open(BodyOf(*parts_.database, &snapshot,
+                                                 held.stored())));
   if (chunk.ends() != nullptr && !IsInRange(*chunk.ends(), request)) {
     return absl::OkStatus();
   }

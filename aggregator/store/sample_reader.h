@@ -33,6 +33,11 @@ class SampleReader {
   static constexpr size_t kMaxCachedBytes = size_t{52} << 20;
   // The limit of decoded clocks: an hour of 140 machines, one tick a second.
   static constexpr size_t kMaxClocksBytes = size_t{12} << 20;
+  // The limit of calculated folds: 65,536 runs.
+  static constexpr size_t kMaxFoldsBytes = size_t{8} << 20;
+  // The limit of small parts of bodies: a run of 10,000 machines in each of two
+  // chunks, of 700 bytes.
+  static constexpr size_t kMaxPartsBytes = size_t{16} << 20;
 
   struct Parts {
     Database* database;
@@ -121,7 +126,9 @@ class SampleReader {
                          OnFrame on_frame, OnLoss on_loss);
 
   const Parts parts_;
-  mutable ClocksBudget clocks_{kMaxClocksBytes};
+  mutable DecodedBudget decoded_{.clocks = ByteBudget(kMaxClocksBytes),
+                                 .folds = ByteBudget(kMaxFoldsBytes),
+                                 .parts = ByteBudget(kMaxPartsBytes)};
   ChunkCache cache_{kMaxCachedBytes};
 };
 

@@ -349,20 +349,33 @@ absl::StatusOr<bool> Chunk::FoldColumn(const Section& section, size_t column,
     } else if (HasRunFold(kind, size, head_->version_)) {
       fold = folds[place[run]];
     } else {
-      ASSIGN_OR_RETURN(bytes,
-                       ReadValues(part.values, index.BeginOf(run), size));
-      numbers_.resize(head_->ticks_);
-      numbers_[0] = first;
-      if (!DecodeChanges(bytes, absl::MakeSpan(numbers_))) {
-        return DamagedChunk("invalid values in a run");
-      }
-      fold = FoldRun(kind, numbers_);
+      ASSIGN_OR_RETURN(fold, FoldSamples(kind, section.columns.begin + column,
+                                         run, first, index.BeginOf(run), size));
     }
     if (!fold.has_value()) return false;
     to->values.push_back(fold->last);
     if (kind == FoldKind::kTotals) to->totals.push_back(fold->total);
   }
   return true;
+}
+
+absl::StatusOr<std::optional<RunFold>> Chunk::FoldSamples(
+    FoldKind kind, size_t column, size_t run, uint64_t first, uint64_t begin,
+    uint64_t size) {
+  if (folds_ != nullptr) {
+    const auto known = folds_->Find(column, run);
+    if (known.has_value()) return *known;
+  }
+  ASSIGN_OR_RETURN(const absl::string_view bytes,
+                   ReadValues(head_->columns_[column].values, begin, size));
+  numbers_.resize(head_->ticks_);
+  numbers_[0] = first;
+  if (!DecodeChanges(bytes, absl::MakeSpan(numbers_))) {
+    return DamagedChunk("invalid values in a run");
+  }
+  const std::optional<RunFold> fold = FoldRun(kind, numbers_);
+  if (folds_ != nullptr) folds_->Add(column, run, fold);
+  return fold;
 }
 
 }  // namespace fleetperf::aggregator

@@ -27,6 +27,7 @@
 #include "aggregator/samples/frame.h"
 #include "aggregator/store/codec/chunk_format.h"
 #include "aggregator/store/codec/chunk_head.h"
+#include "aggregator/store/codec/fold_memo.h"
 
 namespace fleetperf::aggregator {
 
@@ -54,6 +55,9 @@ class Chunk {
   absl::StatusOr<Clocks> ReadClocks();
   // Provides these clocks, decoded from the same head, to the other functions.
   void SetClocks(Clocks clocks) { clocks_ = std::move(clocks); }
+  // Lets ReadFolded use and extend the folds of the same chunk, which must
+  // outlive this object.
+  void SetFolds(FoldMemo* folds) { folds_ = folds; }
   // See ChunkHead.
   const Clocks& ends() const { return head_->ends(); }
   int64_t second_time() const { return head_->second_time(); }
@@ -117,11 +121,20 @@ class Chunk {
   absl::StatusOr<bool> FoldColumn(const Section& section, size_t column,
                                   const Runs& runs, const CollectedQuery& query,
                                   FrameColumn* to);
+  // Calculates the fold of a run from its samples, of which the changes take
+  // `size` bytes at `begin` of its column's values. The column is numbered in
+  // the chunk.
+  absl::StatusOr<std::optional<RunFold>> FoldSamples(FoldKind kind,
+                                                     size_t column, size_t run,
+                                                     uint64_t first,
+                                                     uint64_t begin,
+                                                     uint64_t size);
 
   std::shared_ptr<const ChunkHead> head_;
   uint32_t epoch_number_ = 0;
   ReadBody read_body_;
-  Clocks clocks_;                  // null: not decoded
+  Clocks clocks_;  // null: not decoded
+  FoldMemo* folds_ = nullptr;
   std::vector<uint64_t> numbers_;  // reused
 };
 

@@ -357,18 +357,16 @@ absl::Status ForEachChunk(
 absl::StatusOr<Chunk> OpenChunk(const Database& database,
                                 const Snapshot* snapshot,
                                 const StoredChunk& chunk) {
-  ASSIGN_OR_RETURN(auto head, ChunkHead::Parse(chunk.head));
-  return OpenChunk(database, snapshot, chunk, std::move(head));
+  return Chunk::Open(chunk.head, chunk.key.epoch_number,
+                     BodyOf(database, snapshot, chunk));
 }
 
-Chunk OpenChunk(const Database& database, const Snapshot* snapshot,
-                const StoredChunk& chunk,
-                std::shared_ptr<const ChunkHead> head) {
+Chunk::ReadBody BodyOf(const Database& database, const Snapshot* snapshot,
+                       const StoredChunk& chunk) {
   const auto body = std::make_shared<BodyReader>(&database, snapshot, chunk);
-  return Chunk(std::move(head), chunk.key.epoch_number,
-               [body](uint64_t offset, uint64_t size) {
-                 return body->Read(offset, size);
-               });
+  return [body](uint64_t offset, uint64_t size) {
+    return body->Read(offset, size);
+  };
 }
 
 absl::Time NewestReceived(const Database& database) {

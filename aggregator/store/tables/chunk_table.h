@@ -77,10 +77,9 @@ absl::Status ForEachChunk(
 absl::StatusOr<Chunk> OpenChunk(const Database& database,
                                 const Snapshot* snapshot,
                                 const StoredChunk& chunk);
-// Same for a chunk with a parsed head, which the chunk shares.
-Chunk OpenChunk(const Database& database, const Snapshot* snapshot,
-                const StoredChunk& chunk,
-                std::shared_ptr<const ChunkHead> head);
+// Returns what reads the body of a chunk. Same lifetimes.
+Chunk::ReadBody BodyOf(const Database& database, const Snapshot* snapshot,
+                       const StoredChunk& chunk);
 
 // A chunk as listed in the index of received data.
 struct ReceivedChunk {

@@ -16,6 +16,7 @@
 #include "aggregator/store/codec/chunk_builder.h"
 #include "aggregator/store/sample_reader.h"
 #include "aggregator/store/tables/machine_versions.h"
+#include "tests/support/countersets.h"
 #include "tests/support/one_disk_agent.h"
 #include "tests/support/raw_samples.h"
 #include "tests/support/status_matchers.h"
@@ -45,15 +46,21 @@ std::string HeadWithTicks(uint32_t ticks) {
   return builder.Finish([](const CollectedQuery&) { return 1; }).head;
 }
 
+DecodedBudget BudgetOf(size_t bytes) {
+  return {.clocks = ByteBudget(bytes),
+          .folds = ByteBudget(bytes),
+          .parts = ByteBudget(bytes)};
+}
+
 std::shared_ptr<const MachineChunks> Chunks(std::vector<std::string> heads) {
-  static ClocksBudget no_clocks(0);
+  static DecodedBudget nothing = BudgetOf(0);
   auto chunks = std::make_shared<MachineChunks>();
   chunks->first_hour = 10;
   chunks->last_hour = 20;
   chunks->version = 1;
   for (std::string& head : heads) {
-    chunks->chunks.push_back(std::make_shared<const HeldChunk>(
-        StoredChunk{.head = head}, &no_clocks));
+    chunks->chunks.push_back(
+        std::make_shared<const HeldChunk>(StoredChunk{.head = head}, &nothing));
   }
   return chunks;
 }
@@ -138,7 +145,7 @@ TEST(ChunkCache, ReplacesMachinesThatAreNotAskedForAnyMore) {
 TEST(HeldChunk, KeepsClocksWithinTheBudget) {
   constexpr uint32_t kTicks = 1000;
   const std::string head = HeadWithTicks(kTicks);
-  ClocksBudget budget(2 * kTicks * sizeof(perflib::Clocks));
+  DecodedBudget budget = BudgetOf(2 * kTicks * sizeof(perflib::Clocks));
   const auto make = [&] {
     return std::make_unique<HeldChunk>(StoredChunk{.head = head}, &budget);
   };
@@ -163,8 +170,110 @@ TEST(HeldChunk, KeepsClocksWithinTheBudget) {
   EXPECT_FALSE(keeps(*make()));
 }
 
+// A chunk of a disk whose transfers, in turn, grow by 1 and stay, so that their
+// run is too small for a fold of its own.
+class DiskChunk {
+ public:
+  static constexpr uint32_t kTicks = 500;
+
+  DiskChunk() {
+    auto schema = std::make_shared<Schema>();
+    schema->registration = testing::DiskRegistration();
+    auto query = std::make_shared<CollectedQuery>();
+    query->schema = std::move(schema);
+    query->interval = absl::Seconds(1);
+    query->columns = {{.counter_id = testing::kTransfers, .value_size = 8}};
+    auto clocks = std::make_shared<std::vector<perflib::Clocks>>();
+    auto frame = std::make_shared<Frame>();
+    frame->columns.resize(1);
+    for (uint32_t tick = 0; tick < kTicks; ++tick) {
+      clocks->push_back(testing::ClocksAt(tick));
+      frame->columns[0].values.push_back(tick / 2);
+    }
+    frame->clocks = std::move(clocks);
+    frame->runs = {{std::make_shared<const Instance>(Instance{.name = "C:"}),
+                    /*first_tick=*/0, kTicks, 0}};
+    frame->query = query_ = std::move(query);
+    ChunkBuilder builder;
+    builder.Add({frame}, 0, kTicks);
+    encoded_ = builder.Finish([](const CollectedQuery&) { return 1; });
+  }
+
+  std::unique_ptr<HeldChunk> Hold(DecodedBudget* budget) const {
+    return std::make_unique<HeldChunk>(StoredChunk{.head = encoded_.head},
+                                       budget);
+  }
+
+  // Reads the samples, or their fold. Returns the number of reads of the body.
+  int Read(const HeldChunk& held, bool folded) const {
+    int reads = 0;
+    auto chunk = held.Open([&](uint64_t offset, uint64_t size) {
+      ++reads;
+      return absl::string_view(encoded_.body).substr(offset, size);
+    });
+    EXPECT_OK(chunk);
+    const auto frame =
+        folded ? chunk->ReadFolded(0, query_, {true},
+                                   /*includes_all_ticks=*/true, nullptr)
+               : chunk->Read(0, query_, {true}, {}, nullptr);
+    EXPECT_OK(frame);
+    EXPECT_EQ((*frame)->columns.at(0).values.front(), 0);
+    EXPECT_EQ((*frame)->columns.at(0).values.back(), (kTicks - 1) / 2);
+    EXPECT_EQ((*frame)->columns.at(0).values.size(), folded ? 2 : kTicks);
+    return reads;
+  }
+
+ private:
+  std::shared_ptr<const CollectedQuery> query_;
+  EncodedChunk encoded_;
+};
+
+TEST(HeldChunk, ReadsTheBodyOnce) {
+  const DiskChunk disk;
+  DecodedBudget budget = BudgetOf(1 << 20);
+  const auto samples = disk.Hold(&budget);
+  EXPECT_EQ(disk.Read(*samples, /*folded=*/false), 1);
+  EXPECT_EQ(disk.Read(*samples, /*folded=*/false), 0);
+  const auto fold = disk.Hold(&budget);
+  EXPECT_EQ(disk.Read(*fold, /*folded=*/true), 1);
+  EXPECT_EQ(disk.Read(*fold, /*folded=*/true), 0);
+}
+
+TEST(HeldChunk, KeepsFoldsWithoutTheirSamples) {
+  const DiskChunk disk;
+  DecodedBudget budget = BudgetOf(0);
+  budget.folds.Return(FoldMemo::kBytesOfFold);
+  auto one = disk.Hold(&budget);
+  const auto other = disk.Hold(&budget);
+  EXPECT_EQ(disk.Read(*one, /*folded=*/true), 1);
+  EXPECT_EQ(disk.Read(*one, /*folded=*/true), 0);
+  EXPECT_EQ(disk.Read(*one, /*folded=*/false), 1);
+  EXPECT_EQ(disk.Read(*other, /*folded=*/true), 1);
+  EXPECT_EQ(disk.Read(*other, /*folded=*/true), 1);
+  one.reset();
+  EXPECT_EQ(disk.Read(*other, /*folded=*/true), 1);
+  EXPECT_EQ(disk.Read(*other, /*folded=*/true), 0);
+}
+
+TEST(HeldChunk, KeepsPartsWithinTheBudget) {
+  const DiskChunk disk;
+  DecodedBudget budget = BudgetOf(0);
+  auto one = disk.Hold(&budget);
+  EXPECT_EQ(disk.Read(*one, /*folded=*/false), 1);
+  EXPECT_EQ(disk.Read(*one, /*folded=*/false), 1);
+  budget.parts.Return(300);  // one part and a half
+  const auto other = disk.Hold(&budget);
+  EXPECT_EQ(disk.Read(*one, /*folded=*/false), 1);
+  EXPECT_EQ(disk.Read(*one, /*folded=*/false), 0);
+  EXPECT_EQ(disk.Read(*other, /*folded=*/false), 1);
+  EXPECT_EQ(disk.Read(*other, /*folded=*/false), 1);
+  one.reset();
+  EXPECT_EQ(disk.Read(*other, /*folded=*/false), 1);
+  EXPECT_EQ(disk.Read(*other, /*folded=*/false), 0);
+}
+
 TEST(HeldChunk, ReportsDamagedHeads) {
-  ClocksBudget budget(1 << 20);
+  DecodedBudget budget = BudgetOf(1 << 20);
   const HeldChunk chunk(StoredChunk{.head = "damaged"}, &budget);
   EXPECT_THAT(chunk.Clocks(),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("invalid head")));
