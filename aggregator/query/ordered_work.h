@@ -69,10 +69,11 @@ class OrderedWork {
     return status;
   }
 
-  // The maximum number of items that are made or being made at a time: eight
-  // per thread, so that threads hardly ever wait for each other. Threads that
-  // do may share a processor while another one is idle.
-  static constexpr size_t MaxAhead(size_t threads) { return 8 * threads; }
+  // The maximum number of items that are made or being made at a time: two per
+  // thread and a dozen more, so that threads seldom wait for each other. The
+  // kernel may wake a waiting thread on a busy processor although another
+  // processor is idle.
+  static constexpr size_t MaxAhead(size_t threads) { return 2 * threads + 12; }
 
  private:
   void Help() {

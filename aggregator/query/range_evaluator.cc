@@ -75,8 +75,9 @@ void RangeEvaluator::Add(const SeriesRun& run, const TickIntervals& intervals) {
   newest_life_ = run.life();
   if (run.is_thinned()) return AddThinned(run, ticks);
   const bool per_sample = AsksForSamples(run.interval(), /*is_thinned=*/false);
-  if (!per_sample)
+  if (!per_sample) {
     ReserveWindows(std::min<size_t>(run.ticks(), stretches.size()));
+  }
   // Values of the counter for M may be missing between the ends of a stretch.
   if (formula_.uses_two_samples() && over_ == Over::kFormula &&
       !NeedsMulti(formula_)) {
@@ -94,12 +95,13 @@ void RangeEvaluator::Add(const SeriesRun& run, const TickIntervals& intervals) {
                  });
 }
 
-// The first run may be short, and the others long.
+// At least doubles the capacity, so that later runs seldom reallocate.
 void RangeEvaluator::ReserveWindows(size_t more) {
-  const size_t needed = std::min(windows_.size() + more,
-                                 static_cast<size_t>(windows_of_grid_) + 1);
+  const auto windows = static_cast<size_t>(windows_of_grid_);
+  const size_t needed = std::min(windows_.size() + more, windows);
   if (needed <= windows_.capacity()) return;
-  windows_.reserve(std::max(needed, 2 * windows_.capacity()));
+  windows_.reserve(
+      std::min(std::max(needed, 2 * windows_.capacity()), windows));
 }
 
 // The first sample of a born instance ends a piece that grew from 0, unless the

@@ -119,6 +119,7 @@ class RangeEvaluator {
   }
   // Forgets the last sample if it is too old to begin the first piece.
   void ForgetEarlier(absl::Time time, absl::Duration interval);
+  // Makes room for up to `more` windows.
   void ReserveWindows(size_t more);
   Window& WindowAt(int64_t number);
   // Returns the first window whose number is at least `number`.

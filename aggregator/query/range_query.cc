@@ -154,8 +154,7 @@ class RangeQuery {
       return absl::OkStatus();
     };
     RETURN_IF_ERROR(ReportProgress(context_, 0, machines_.size()));
-    const size_t groups = (machines_.size() + group - 1) / group;
-    return OrderedWork<Group>(groups, ThreadsFor(machines_.size()), read)
+    return OrderedWork<Group>(GroupCount(), ThreadsFor(machines_.size()), read)
         .Run(use);
   }
 
@@ -202,19 +201,25 @@ class RangeQuery {
   }
 
   // Returns the number of machines that a thread reads at a time: passing each
-  // of them from one thread to another would cost a wake-up.
+  // of them from one thread to another would cost a lock.
   size_t GroupSize() const {
     constexpr size_t kMaxGroup = 4;
-    constexpr size_t kGroupsOfAThread = 8;
+    constexpr size_t kGroupsOfAThread = 32;
     return std::clamp<size_t>(
         machines_.size() / context_.threads / kGroupsOfAThread, 1, kMaxGroup);
+  }
+
+  size_t GroupCount() const {
+    return (machines_.size() + GroupSize() - 1) / GroupSize();
   }
 
   // Machines read ahead of their turn may together hold half of the query's
   // limit of values in memory.
   size_t MaxHeldAhead() const {
-    return context_.limits.held / 2 /
-           OrderedWork<Group>::MaxAhead(context_.threads) / GroupSize();
+    const size_t groups =
+        std::min(GroupCount(),
+                 OrderedWork<Group>::MaxAhead(ThreadsFor(machines_.size())));
+    return context_.limits.held / 2 / (groups * GroupSize());
   }
 
   // Answers of machines in order. Empty if they must be read in their turn.

@@ -8,7 +8,7 @@ namespace {
 // The run of a counter in an hour with a tick a second mostly takes less.
 // Reading a larger part takes much longer than finding its block.
 constexpr size_t kMaxPart = 8192;
-// The bytes of a part's place, about.
+// The bytes of an entry of the map, about.
 constexpr size_t kBytesOfPlace = 96;
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -30,7 +29,8 @@ class BodyMemo {
 
   // Returns a kept part. The result is valid as long as this object.
   std::optional<absl::string_view> Find(uint64_t offset, uint64_t size) const;
-  // Keeps a part, unless it is larger than 8 KiB.
+  // Keeps a part of at most 8 KiB if the budget has room for it. Overlapping
+  // parts are kept separately.
   void Add(uint64_t offset, absl::string_view part);
 
  private:

@@ -25,7 +25,7 @@ size_t BytesOf(const std::vector<perflib::Clocks>& clocks) {
 
 HeldChunk::~HeldChunk() {
   absl::MutexLock lock(&mutex_);
-  if (clocks_ != nullptr) budget_.Return(BytesOf(*clocks_));
+  if (clocks_ != nullptr) clocks_budget_.Return(BytesOf(*clocks_));
 }
 
 absl::StatusOr<std::shared_ptr<const ChunkHead>> HeldChunk::Head() const {
@@ -45,21 +45,22 @@ absl::StatusOr<Chunk::Clocks> HeldChunk::Clocks() const {
   // Without the lock: clocks without room are decoded for each question.
   ASSIGN_OR_RETURN(auto clocks, head->DecodeClocks());
   absl::MutexLock lock(&mutex_);
-  if (clocks_ == nullptr && budget_.Take(BytesOf(*clocks))) clocks_ = clocks;
+  if (clocks_ == nullptr && clocks_budget_.Take(BytesOf(*clocks)))
+    clocks_ = clocks;
   return clocks;
 }
 
 absl::StatusOr<Chunk> HeldChunk::Open(Chunk::ReadBody read_body) const {
   ASSIGN_OR_RETURN(auto head, Head());
-  const auto read = [this, read_body = std::move(read_body)](
-                        uint64_t offset,
-                        uint64_t size) -> absl::StatusOr<absl::string_view> {
+  auto read = [this, read_body = std::move(read_body)](
+                  uint64_t offset,
+                  uint64_t size) -> absl::StatusOr<absl::string_view> {
     if (const auto part = parts_.Find(offset, size)) return *part;
     ASSIGN_OR_RETURN(const absl::string_view part, read_body(offset, size));
     parts_.Add(offset, part);
     return part;
   };
-  Chunk chunk(std::move(head), stored_.key.epoch_number, read);
+  Chunk chunk(std::move(head), stored_.key.epoch_number, std::move(read));
   chunk.SetFolds(&folds_);
   return chunk;
 }

@@ -1,6 +1,7 @@
 // The heads of chunks, and the losses, of machines that were read before.
 // Repeated questions about the same machines neither search the database nor
-// parse heads again. What they read and decode is kept, too, as far as it fits.
+// parse heads again. What they read and decode of these chunks is kept, too, as
+// far as it fits.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_CHUNK_CACHE_H_
 #define FLEETPERF_AGGREGATOR_STORE_CHUNK_CACHE_H_
@@ -25,24 +26,24 @@
 
 namespace fleetperf::aggregator {
 
-// The bytes, about, that parts of chunks decoded for questions may take.
-struct DecodedBudget {
+// The limits, in bytes, of what stays in memory of chunks that were read.
+struct ChunkBudgets {
   ByteBudget clocks;
   ByteBudget folds;
   ByteBudget parts;  // of bodies
 };
 
 // A chunk whose head is parsed once. Decoded clocks, calculated folds and small
-// parts of the body stay as long as the object if the budget has room for them.
-// Thread-safe.
+// parts of the body stay as long as the object if the budgets have room for
+// them. Thread-safe.
 class HeldChunk {
  public:
-  // The budget must outlive the object.
-  HeldChunk(StoredChunk stored, DecodedBudget* budget)
+  // The budgets must outlive the object.
+  HeldChunk(StoredChunk stored, ChunkBudgets* budgets)
       : stored_(std::move(stored)),
-        budget_(budget->clocks),
-        folds_(&budget->folds),
-        parts_(&budget->parts) {}
+        clocks_budget_(budgets->clocks),
+        folds_(&budgets->folds),
+        parts_(&budgets->parts) {}
   ~HeldChunk();
   // The head refers to the object.
   HeldChunk(const HeldChunk&) = delete;
@@ -62,7 +63,7 @@ class HeldChunk {
 
  private:
   const StoredChunk stored_;
-  ByteBudget& budget_;  // of clocks
+  ByteBudget& clocks_budget_;
   mutable FoldMemo folds_;
   mutable BodyMemo parts_;
   mutable absl::Mutex mutex_;
@@ -80,18 +81,17 @@ struct MachineChunks {
   // All that overlap these hours.
   std::vector<Loss> losses;
 
-  // The bytes in memory, about, with parsed heads and without what the
-  // budget counts. Parses
-  // the heads up to the first with which there are more than `max` bytes, and
-  // returns the size so far.
+  // The bytes in memory, about, with parsed heads and without anything that
+  // ChunkBudgets count. Parses the heads up to the first with which there are
+  // more than `max` bytes, and returns the size so far.
   size_t SizeUpTo(size_t max) const;
 };
 
 // Thread-safe.
 class ChunkCache {
  public:
-  // `max_bytes` is the limit of all chunks and losses, without what
-  // the budget counts.
+  // `max_bytes` is the limit of all chunks and losses, without anything that
+  // ChunkBudgets count.
   explicit ChunkCache(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // Returns what is known of the machine, by MACHINE#, in hours that include

@@ -195,7 +195,7 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
     if (request.on_chunk) RETURN_IF_ERROR(request.on_chunk());
     const absl::Status status =
         ReadChunk(*chunk, request, *snapshot, &queries, on_frame);
-    chunk.reset();  // with its decoded clocks, unless cached
+    chunk.reset();  // with what was read of it, unless cached
     if (absl::IsDataLoss(status)) {
       LogDamage(request.machine, status);
     } else if (!status.ok()) {
@@ -263,7 +263,7 @@ absl::StatusOr<std::shared_ptr<MachineChunks>> SampleReader::ListChunks(
         entry.get(), machine, resolution, first_hour, last_hour,
         [&](StoredChunk chunk) {
           listed->chunks.push_back(
-              std::make_shared<const HeldChunk>(std::move(chunk), &decoded_));
+              std::make_shared<const HeldChunk>(std::move(chunk), &budgets_));
           return request.on_chunk ? request.on_chunk() : absl::OkStatus();
         },
         on_damage));

@@ -126,9 +126,9 @@ class SampleReader {
                          OnFrame on_frame, OnLoss on_loss);
 
   const Parts parts_;
-  mutable DecodedBudget decoded_{.clocks = ByteBudget(kMaxClocksBytes),
-                                 .folds = ByteBudget(kMaxFoldsBytes),
-                                 .parts = ByteBudget(kMaxPartsBytes)};
+  mutable ChunkBudgets budgets_{.clocks = ByteBudget(kMaxClocksBytes),
+                                .folds = ByteBudget(kMaxFoldsBytes),
+                                .parts = ByteBudget(kMaxPartsBytes)};
   ChunkCache cache_{kMaxCachedBytes};
 };
 

@@ -142,8 +142,8 @@ void CpuCounts::ReadAll(Cpu* cpu) {
 
 // Events of a CPU that was offline between two readings stay stopped: the time
 // for which they are enabled no longer advances. On a busy virtual machine
-// (Linux 6.18), events sometimes do not even start. That of a cgroup's events
-// advances only while its processes run.
+// (Linux 6.18), the time of events sometimes stays 0, and they count nothing.
+// The time of a cgroup's events advances only while its processes run.
 bool CpuCounts::Read(OpenGroup* open, Cpu* cpu) {
   if (!open->group.Read(&values_).ok()) return false;
   const uint64_t enabled = values_.time_enabled().value_or(0);

@@ -28,9 +28,9 @@ class FoldMemo {
   // The bytes that a fold takes of the budget.
   static constexpr size_t kBytesOfFold = 128;
 
-  // Returns the fold of a run, by number in its section, in a column, by number
-  // in the chunk. std::nullopt in the result: the run cannot be folded.
-  // std::nullopt as the result: it is not known.
+  // `column` is numbered in the chunk, `run` in its section. A column has one
+  // FoldKind. Returns std::nullopt if nothing is known of the run; the inner
+  // std::nullopt means that the run cannot be folded.
   std::optional<std::optional<RunFold>> Find(size_t column, size_t run) const;
   void Add(size_t column, size_t run, const std::optional<RunFold>& fold);
 

@@ -77,7 +77,8 @@ absl::Status ForEachChunk(
 absl::StatusOr<Chunk> OpenChunk(const Database& database,
                                 const Snapshot* snapshot,
                                 const StoredChunk& chunk);
-// Returns what reads the body of a chunk. Same lifetimes.
+// Returns a function that reads the body of a chunk. The database and the
+// snapshot must outlive it.
 Chunk::ReadBody BodyOf(const Database& database, const Snapshot* snapshot,
                        const StoredChunk& chunk);
 

@@ -31,7 +31,9 @@ using testing::StatusIs;
 using testing::TestStore;
 using testing::ToText;
 
-constexpr int kFleetSize = 40;
+constexpr int kFleetSize = 100;
+// Half of the machines have one disk, the others two.
+constexpr int kDisks = kFleetSize / 2 * 3;
 constexpr size_t kThreads = 4;
 
 std::string NameOf(int machine) { return absl::StrFormat("m-%02d", machine); }
@@ -46,10 +48,11 @@ class UnevenStore : public testing::StoreWrapper {
                     absl::FunctionRef<void(const Loss&)> on_loss) override {
     ++reads;
     if (last_is_read != nullptr) {
-      if (request.machine == "m-38" && std::this_thread::get_id() != asker) {
+      if (request.machine == NameOf(kFleetSize - 2) &&
+          std::this_thread::get_id() != asker) {
         last_is_read->WaitForNotification();
       }
-      if (request.machine == "m-39") last_is_read->Notify();
+      if (request.machine == NameOf(kFleetSize - 1)) last_is_read->Notify();
     }
     const auto error = errors.find(request.machine);
     if (error != errors.end()) return error->second;
@@ -60,8 +63,8 @@ class UnevenStore : public testing::StoreWrapper {
   std::atomic<int> reads = 0;
   // If set, a helping thread reads the second last machine only after another
   // thread began to read the last one, which is thus read ahead of its turn.
-  // The asking thread must not wait: it may read m-38 while it awaits m-31, and
-  // m-39 cannot begin before that machine's turn is over.
+  // The asking thread must not wait: it may read the second last machine while
+  // it awaits an earlier one, before whose turn is over the last cannot begin.
   std::unique_ptr<absl::Notification> last_is_read;
   const std::thread::id asker = std::this_thread::get_id();
 };
@@ -121,7 +124,7 @@ TEST_F(ParallelQuery, AnswersLikeOneThread) {
     EXPECT_GE(expected.size(), at_least);
     EXPECT_EQ(Ask(kThreads), expected);
   };
-  expect_same(60 * 6);
+  expect_same(kDisks * 6);
   request_.choice.top = 7;
   expect_same(7 * 6);
   request_.choice = {};
@@ -129,10 +132,10 @@ TEST_F(ParallelQuery, AnswersLikeOneThread) {
   expect_same(6);
   request_.aggregation =
       Aggregation{.function = AggregateFunction::kP90, .by_machine = true};
-  expect_same(40 * 6);
+  expect_same(kFleetSize * 6);
   request_.aggregation.reset();
   request_.paths = {"\\Disk(C:)\\Transfers/sec - \\Disk(D:)\\Transfers/sec"};
-  expect_same(20 * 6);
+  expect_same(kFleetSize / 2 * 6);
   request_.paths = {"\\Disk(E:)\\Transfers/sec"};
   expect_same(1);  // no other thread
 }
@@ -148,12 +151,12 @@ TEST_F(ParallelQuery, ReturnsResultsBeforeTheFirstError) {
 
 TEST_F(ParallelQuery, LimitsSamplesRead) {
   // 21 per disk; every second machine has two.
-  limits_.samples = kFleetSize / 2 * 3 * 21;
+  limits_.samples = kDisks * 21;
   EXPECT_OK(testing::CollectRangeQuery(request_, Context(kThreads)));
   --limits_.samples;
   EXPECT_THAT(testing::CollectRangeQuery(request_, Context(kThreads)),
               StatusIs(absl::StatusCode::kResourceExhausted,
-                       HasSubstr("more than 1259 samples")));
+                       HasSubstr("more than 3149 samples")));
 }
 
 TEST_F(ParallelQuery, LimitsValuesLikeOneThread) {
@@ -169,29 +172,30 @@ TEST_F(ParallelQuery, LimitsValuesLikeOneThread) {
     EXPECT_TRUE(has_failed);
     EXPECT_TRUE(has_answered);
   };
-  // All values of 60 disks in four windows and the total.
+  // All values of 150 disks in four windows and the total.
   request_.aggregation = Aggregation{.function = AggregateFunction::kP90};
-  expect_same(290, 310);
+  expect_same(740, 760);
 }
 
 TEST_F(ParallelQuery, CountsMachinesReadAheadTowardsTheLimit) {
   request_.aggregation = Aggregation{.by_machine = true};
   request_.choice.top = kFleetSize;
-  // Four windows of 39 machines; while the last is read, eight more.
-  limits_.held = 39 * 4 + 8;
+  // Four windows of 99 machines; while the last is read, eight more.
+  limits_.held = 99 * 4 + 8;
   store_.last_is_read = std::make_unique<absl::Notification>();
   EXPECT_OK(testing::CollectRangeQuery(request_, Context(kThreads)));
+  EXPECT_EQ(store_.reads, kFleetSize);  // none again in its turn
   --limits_.held;
   store_.last_is_read = std::make_unique<absl::Notification>();
   EXPECT_THAT(testing::CollectRangeQuery(request_, Context(kThreads)),
               StatusIs(absl::StatusCode::kResourceExhausted,
-                       HasSubstr("more than 163 values")));
+                       HasSubstr("more than 403 values")));
 }
 
 TEST_F(ParallelQuery, CountsSamplesReadAgainOnce) {
   limits_.held = 8;  // no machine can be read ahead
-  limits_.samples = kFleetSize / 2 * 3 * 21;
-  EXPECT_EQ(Ask(kThreads).size(), 60 * 6);
+  limits_.samples = kDisks * 21;
+  EXPECT_EQ(Ask(kThreads).size(), kDisks * 6);
 }
 
 TEST_F(ParallelQuery, ReportsProgressInTheOrderOfMachines) {

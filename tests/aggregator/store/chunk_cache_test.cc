@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -46,14 +48,14 @@ std::string HeadWithTicks(uint32_t ticks) {
   return builder.Finish([](const CollectedQuery&) { return 1; }).head;
 }
 
-DecodedBudget BudgetOf(size_t bytes) {
+ChunkBudgets BudgetsOf(size_t bytes) {
   return {.clocks = ByteBudget(bytes),
           .folds = ByteBudget(bytes),
           .parts = ByteBudget(bytes)};
 }
 
 std::shared_ptr<const MachineChunks> Chunks(std::vector<std::string> heads) {
-  static DecodedBudget nothing = BudgetOf(0);
+  static ChunkBudgets nothing = BudgetsOf(0);
   auto chunks = std::make_shared<MachineChunks>();
   chunks->first_hour = 10;
   chunks->last_hour = 20;
@@ -145,9 +147,9 @@ TEST(ChunkCache, ReplacesMachinesThatAreNotAskedForAnyMore) {
 TEST(HeldChunk, KeepsClocksWithinTheBudget) {
   constexpr uint32_t kTicks = 1000;
   const std::string head = HeadWithTicks(kTicks);
-  DecodedBudget budget = BudgetOf(2 * kTicks * sizeof(perflib::Clocks));
+  ChunkBudgets budgets = BudgetsOf(2 * kTicks * sizeof(perflib::Clocks));
   const auto make = [&] {
-    return std::make_unique<HeldChunk>(StoredChunk{.head = head}, &budget);
+    return std::make_unique<HeldChunk>(StoredChunk{.head = head}, &budgets);
   };
   // Asks twice: kept clocks are the same object.
   const auto keeps = [&](const HeldChunk& chunk) {
@@ -170,111 +172,170 @@ TEST(HeldChunk, KeepsClocksWithinTheBudget) {
   EXPECT_FALSE(keeps(*make()));
 }
 
-// A chunk of a disk whose transfers, in turn, grow by 1 and stay, so that their
-// run is too small for a fold of its own.
+// A chunk of two disks, whose runs are too small for folds of their own.
 class DiskChunk {
  public:
-  static constexpr uint32_t kTicks = 500;
+  static constexpr uint32_t kTicks = 400;
+  static constexpr int kColumns = 2;
+  static constexpr int kRuns = 4;  // of two disks
 
-  DiskChunk() {
+  // `transfers` are those of the first disk at a tick.
+  explicit DiskChunk(const std::function<uint64_t(uint32_t)>& transfers =
+                         [](uint32_t tick) { return tick / 2; }) {
     auto schema = std::make_shared<Schema>();
     schema->registration = testing::DiskRegistration();
     auto query = std::make_shared<CollectedQuery>();
     query->schema = std::move(schema);
     query->interval = absl::Seconds(1);
-    query->columns = {{.counter_id = testing::kTransfers, .value_size = 8}};
+    query->columns = {{.counter_id = testing::kTransfers, .value_size = 8},
+                      {.counter_id = testing::kQueueLength, .value_size = 8}};
     auto clocks = std::make_shared<std::vector<perflib::Clocks>>();
     auto frame = std::make_shared<Frame>();
-    frame->columns.resize(1);
+    frame->columns.resize(kColumns);
     for (uint32_t tick = 0; tick < kTicks; ++tick) {
       clocks->push_back(testing::ClocksAt(tick));
-      frame->columns[0].values.push_back(tick / 2);
+      frame->columns[0].values.push_back(transfers(tick));
+      frame->columns[1].values.push_back(tick % 3);
+    }
+    for (uint32_t tick = 0; tick < kTicks; ++tick) {
+      frame->columns[0].values.push_back(7 + tick / 3);
+      frame->columns[1].values.push_back(tick % 4);
     }
     frame->clocks = std::move(clocks);
-    frame->runs = {{std::make_shared<const Instance>(Instance{.name = "C:"}),
-                    /*first_tick=*/0, kTicks, 0}};
+    for (const char* const name : {"C:", "D:"}) {
+      frame->runs.push_back(
+          {std::make_shared<const Instance>(Instance{.name = name}),
+           /*first_tick=*/0, kTicks,
+           static_cast<uint32_t>(frame->runs.size()) * kTicks});
+    }
     frame->query = query_ = std::move(query);
     ChunkBuilder builder;
     builder.Add({frame}, 0, kTicks);
     encoded_ = builder.Finish([](const CollectedQuery&) { return 1; });
   }
 
-  std::unique_ptr<HeldChunk> Hold(DecodedBudget* budget) const {
+  std::unique_ptr<HeldChunk> Hold(ChunkBudgets* budgets) const {
     return std::make_unique<HeldChunk>(StoredChunk{.head = encoded_.head},
-                                       budget);
+                                       budgets);
   }
 
-  // Reads the samples, or their fold. Returns the number of reads of the body.
+  // Reads the samples, or their folds, like a chunk that is not held. Returns
+  // the number of reads of the body.
   int Read(const HeldChunk& held, bool folded) const {
     int reads = 0;
-    auto chunk = held.Open([&](uint64_t offset, uint64_t size) {
+    const auto read_body = [&](uint64_t offset, uint64_t size) {
       ++reads;
       return absl::string_view(encoded_.body).substr(offset, size);
-    });
+    };
+    auto plain = Chunk::Open(encoded_.head, 0, read_body);
+    EXPECT_OK(plain);
+    const std::optional<Frame> expected = ReadFrom(&*plain, folded);
+    reads = 0;
+    auto chunk = held.Open(read_body);
     EXPECT_OK(chunk);
-    const auto frame =
-        folded ? chunk->ReadFolded(0, query_, {true},
-                                   /*includes_all_ticks=*/true, nullptr)
-               : chunk->Read(0, query_, {true}, {}, nullptr);
-    EXPECT_OK(frame);
-    EXPECT_EQ((*frame)->columns.at(0).values.front(), 0);
-    EXPECT_EQ((*frame)->columns.at(0).values.back(), (kTicks - 1) / 2);
-    EXPECT_EQ((*frame)->columns.at(0).values.size(), folded ? 2 : kTicks);
+    const std::optional<Frame> frame = ReadFrom(&*chunk, folded);
+    EXPECT_EQ(frame.has_value(), expected.has_value());
+    for (size_t i = 0; frame.has_value() && i < kColumns; ++i) {
+      const FrameColumn& column = frame->columns.at(i);
+      EXPECT_EQ(column.values, expected->columns.at(i).values);
+      EXPECT_EQ(SumsOf(column), SumsOf(expected->columns.at(i)));
+    }
     return reads;
   }
 
  private:
+  std::optional<Frame> ReadFrom(Chunk* chunk, bool folded) const {
+    if (!folded) {
+      auto frame = chunk->Read(0, query_, {true, true}, {}, nullptr);
+      EXPECT_OK(frame);
+      return *std::move(frame);
+    }
+    auto frame = chunk->ReadFolded(0, query_, {true, true},
+                                   /*includes_all_ticks=*/true, nullptr);
+    EXPECT_OK(frame);
+    return *std::move(frame);
+  }
+
+  static std::vector<uint64_t> SumsOf(const FrameColumn& column) {
+    std::vector<uint64_t> sums;
+    for (const FrameColumn::Total& total : column.totals) {
+      sums.push_back(total.sum);
+    }
+    return sums;
+  }
+
   std::shared_ptr<const CollectedQuery> query_;
   EncodedChunk encoded_;
 };
 
 TEST(HeldChunk, ReadsTheBodyOnce) {
-  const DiskChunk disk;
-  DecodedBudget budget = BudgetOf(1 << 20);
-  const auto samples = disk.Hold(&budget);
-  EXPECT_EQ(disk.Read(*samples, /*folded=*/false), 1);
-  EXPECT_EQ(disk.Read(*samples, /*folded=*/false), 0);
-  const auto fold = disk.Hold(&budget);
-  EXPECT_EQ(disk.Read(*fold, /*folded=*/true), 1);
-  EXPECT_EQ(disk.Read(*fold, /*folded=*/true), 0);
+  const DiskChunk disks;
+  ChunkBudgets budgets = BudgetsOf(1 << 20);
+  const auto samples = disks.Hold(&budgets);
+  EXPECT_EQ(disks.Read(*samples, /*folded=*/false), DiskChunk::kColumns);
+  EXPECT_EQ(disks.Read(*samples, /*folded=*/false), 0);
+  const auto folds = disks.Hold(&budgets);
+  EXPECT_EQ(disks.Read(*folds, /*folded=*/true), DiskChunk::kRuns);
+  EXPECT_EQ(disks.Read(*folds, /*folded=*/true), 0);
 }
 
 TEST(HeldChunk, KeepsFoldsWithoutTheirSamples) {
-  const DiskChunk disk;
-  DecodedBudget budget = BudgetOf(0);
-  budget.folds.Return(FoldMemo::kBytesOfFold);
-  auto one = disk.Hold(&budget);
-  const auto other = disk.Hold(&budget);
-  EXPECT_EQ(disk.Read(*one, /*folded=*/true), 1);
-  EXPECT_EQ(disk.Read(*one, /*folded=*/true), 0);
-  EXPECT_EQ(disk.Read(*one, /*folded=*/false), 1);
-  EXPECT_EQ(disk.Read(*other, /*folded=*/true), 1);
-  EXPECT_EQ(disk.Read(*other, /*folded=*/true), 1);
+  const DiskChunk disks;
+  ChunkBudgets budgets = BudgetsOf(0);
+  budgets.folds.Return(DiskChunk::kRuns * FoldMemo::kBytesOfFold);
+  auto one = disks.Hold(&budgets);
+  const auto other = disks.Hold(&budgets);
+  EXPECT_EQ(disks.Read(*one, /*folded=*/true), DiskChunk::kRuns);
+  EXPECT_EQ(disks.Read(*one, /*folded=*/true), 0);
+  EXPECT_EQ(disks.Read(*one, /*folded=*/false), DiskChunk::kColumns);
+  EXPECT_EQ(disks.Read(*other, /*folded=*/true), DiskChunk::kRuns);
+  EXPECT_EQ(disks.Read(*other, /*folded=*/true), DiskChunk::kRuns);
   one.reset();
-  EXPECT_EQ(disk.Read(*other, /*folded=*/true), 1);
-  EXPECT_EQ(disk.Read(*other, /*folded=*/true), 0);
+  EXPECT_EQ(disks.Read(*other, /*folded=*/true), DiskChunk::kRuns);
+  EXPECT_EQ(disks.Read(*other, /*folded=*/true), 0);
+}
+
+TEST(HeldChunk, RemembersRunsWithoutAFold) {
+  const DiskChunk disks([](uint32_t tick) { return 1000 - tick / 2; });
+  ChunkBudgets budgets = BudgetsOf(0);
+  budgets.folds.Return(FoldMemo::kBytesOfFold);
+  const auto held = disks.Hold(&budgets);
+  EXPECT_EQ(disks.Read(*held, /*folded=*/true), 1);
+  EXPECT_EQ(disks.Read(*held, /*folded=*/true), 0);
 }
 
 TEST(HeldChunk, KeepsPartsWithinTheBudget) {
-  const DiskChunk disk;
-  DecodedBudget budget = BudgetOf(0);
-  auto one = disk.Hold(&budget);
-  EXPECT_EQ(disk.Read(*one, /*folded=*/false), 1);
-  EXPECT_EQ(disk.Read(*one, /*folded=*/false), 1);
-  budget.parts.Return(300);  // one part and a half
-  const auto other = disk.Hold(&budget);
-  EXPECT_EQ(disk.Read(*one, /*folded=*/false), 1);
-  EXPECT_EQ(disk.Read(*one, /*folded=*/false), 0);
-  EXPECT_EQ(disk.Read(*other, /*folded=*/false), 1);
-  EXPECT_EQ(disk.Read(*other, /*folded=*/false), 1);
+  const DiskChunk disks;
+  ChunkBudgets budgets = BudgetsOf(0);
+  auto one = disks.Hold(&budgets);
+  EXPECT_EQ(disks.Read(*one, /*folded=*/false), 2);
+  EXPECT_EQ(disks.Read(*one, /*folded=*/false), 2);
+  budgets.parts.Return(300);  // for the smaller of the two columns
+  EXPECT_EQ(disks.Read(*one, /*folded=*/false), 2);
+  EXPECT_EQ(disks.Read(*one, /*folded=*/false), 1);
+  const auto other = disks.Hold(&budgets);
+  EXPECT_EQ(disks.Read(*other, /*folded=*/false), 2);
+  EXPECT_EQ(disks.Read(*other, /*folded=*/false), 2);
   one.reset();
-  EXPECT_EQ(disk.Read(*other, /*folded=*/false), 1);
-  EXPECT_EQ(disk.Read(*other, /*folded=*/false), 0);
+  EXPECT_EQ(disks.Read(*other, /*folded=*/false), 2);
+  EXPECT_EQ(disks.Read(*other, /*folded=*/false), 1);
+}
+
+TEST(BodyMemo, KeepsNoLargeParts) {
+  ByteBudget budget(1 << 20);
+  BodyMemo memo(&budget);
+  const std::string part(8192, 'x');
+  const std::string larger(8193, 'x');
+  memo.Add(10, part);
+  memo.Add(10, larger);
+  EXPECT_EQ(memo.Find(10, part.size()), part);
+  EXPECT_EQ(memo.Find(10, larger.size()), std::nullopt);
+  EXPECT_EQ(memo.Find(11, part.size()), std::nullopt);
 }
 
 TEST(HeldChunk, ReportsDamagedHeads) {
-  DecodedBudget budget = BudgetOf(1 << 20);
-  const HeldChunk chunk(StoredChunk{.head = "damaged"}, &budget);
+  ChunkBudgets budgets = BudgetsOf(1 << 20);
+  const HeldChunk chunk(StoredChunk{.head = "damaged"}, &budgets);
   EXPECT_THAT(chunk.Clocks(),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("invalid head")));
 }
