@@ -45,8 +45,9 @@ absl::StatusOr<Chunk::Clocks> HeldChunk::Clocks() const {
   // Without the lock: clocks without room are decoded for each question.
   ASSIGN_OR_RETURN(auto clocks, head->DecodeClocks());
   absl::MutexLock lock(&mutex_);
-  if (clocks_ == nullptr && clocks_budget_.Take(BytesOf(*clocks)))
+  if (clocks_ == nullptr && clocks_budget_.Take(BytesOf(*clocks))) {
     clocks_ = clocks;
+  }
   return clocks;
 }
 

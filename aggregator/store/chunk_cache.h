@@ -1,7 +1,7 @@
 // The heads of chunks, and the losses, of machines that were read before.
 // Repeated questions about the same machines neither search the database nor
-// parse heads again. What they read and decode of these chunks is kept, too, as
-// far as it fits.
+// parse heads again. Clocks, folds and parts of bodies stay, too, within
+// limits.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_CHUNK_CACHE_H_
 #define FLEETPERF_AGGREGATOR_STORE_CHUNK_CACHE_H_
@@ -26,11 +26,12 @@
 
 namespace fleetperf::aggregator {
 
-// The limits, in bytes, of what stays in memory of chunks that were read.
+// Limits, in bytes, of decoded clocks, calculated folds and parts of bodies
+// that stay in memory after a read.
 struct ChunkBudgets {
   ByteBudget clocks;
   ByteBudget folds;
-  ByteBudget parts;  // of bodies
+  ByteBudget parts;
 };
 
 // A chunk whose head is parsed once. Decoded clocks, calculated folds and small
@@ -55,10 +56,10 @@ class HeldChunk {
   // Returns the clocks of all ticks, or DataLoss.
   absl::StatusOr<Chunk::Clocks> Clocks() const;
   // Opens the chunk for reading, or returns DataLoss. This object must outlive
-  // it. `read_body` reads what is not kept.
+  // it. `read_body` reads parts that are not in memory.
   absl::StatusOr<Chunk> Open(Chunk::ReadBody read_body) const;
-  // The bytes in memory, about, without what the budget counts. Parses the
-  // head.
+  // The bytes in memory, about, except those that ChunkBudgets count. Parses
+  // the head.
   size_t size() const;
 
  private:

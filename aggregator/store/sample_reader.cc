@@ -195,7 +195,7 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
     if (request.on_chunk) RETURN_IF_ERROR(request.on_chunk());
     const absl::Status status =
         ReadChunk(*chunk, request, *snapshot, &queries, on_frame);
-    chunk.reset();  // with what was read of it, unless cached
+    chunk.reset();  // with its parts in memory, unless cached
     if (absl::IsDataLoss(status)) {
       LogDamage(request.machine, status);
     } else if (!status.ok()) {
