@@ -5,8 +5,8 @@
 namespace fleetperf::aggregator {
 namespace {
 
-constexpr absl::Duration kFirstWait = absl::Seconds(5);
-constexpr absl::Duration kLongestWait = absl::Seconds(30);
+constexpr absl::Duration kFirstPause = absl::Seconds(5);
+constexpr absl::Duration kLongestPause = absl::Seconds(30);
 // After this time, another caller may ask: the first one may be gone. Calls
 // that report their end take less.
 constexpr absl::Duration kAttempt = absl::Seconds(6);
@@ -15,7 +15,7 @@ constexpr absl::Duration kAttempt = absl::Seconds(6);
 
 RecentFailure::RecentFailure(const Clock* clock)
     : clock_(*clock),
-      backoff_(std::make_unique<Backoff>(kFirstWait, kLongestWait)) {}
+      backoff_(std::make_unique<Backoff>(kFirstPause, kLongestPause)) {}
 
 RecentFailure::~RecentFailure() = default;
 

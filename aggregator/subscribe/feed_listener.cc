@@ -4,7 +4,7 @@ namespace fleetperf::aggregator {
 namespace {
 
 // The limit of updates held while history is read.
-constexpr size_t kMaxHeld = 1000;
+constexpr size_t kMaxHeldUpdates = 1000;
 
 }  // namespace
 
@@ -13,7 +13,7 @@ void FeedListener::Deliver(std::shared_ptr<const FeedUpdate> update) {
   if (has_left_) return;
   if (is_holding_) {
     held_.push_back(std::move(update));
-    if (held_.size() <= kMaxHeld) return;
+    if (held_.size() <= kMaxHeldUpdates) return;
     for (const SeriesValues& values : held_.front()->values) {
       lagged_ += values.count();
     }

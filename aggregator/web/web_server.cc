@@ -9,6 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/status_macros.h"
 
@@ -17,11 +18,9 @@ namespace {
 
 constexpr int kMaxEvents = 256;
 // The interval of looks for clients that take too long.
-constexpr absl::Duration kLookInterval = absl::Seconds(1);
+constexpr absl::Duration kConnectionCheckInterval = absl::Seconds(1);
 // Stands for the waker among the numbers of connections.
 constexpr uint64_t kWakerNumber = 0;
-
-absl::Duration Now() { return Clock::Real().Monotonic(); }
 
 }  // namespace
 
@@ -85,12 +84,12 @@ WebServer::~WebServer() {
 }
 
 void WebServer::Run() {
-  absl::Duration look = Now() + kLookInterval;
+  absl::Duration look = Clock::Real().Monotonic() + kConnectionCheckInterval;
   epoll_event events[kMaxEvents];
   while (!is_stopping_) {
-    const int count =
-        epoll_wait(epoll_.get(), events, kMaxEvents,
-                   static_cast<int>(absl::ToInt64Milliseconds(kLookInterval)));
+    const int count = epoll_wait(
+        epoll_.get(), events, kMaxEvents,
+        static_cast<int>(absl::ToInt64Milliseconds(kConnectionCheckInterval)));
     for (int i = 0; i < count; ++i) {
       const uint64_t number = events[i].data.u64;
       if (number == kWakerNumber) continue;
@@ -102,8 +101,8 @@ void WebServer::Run() {
     }
     for (const uint64_t number : waker_->Take()) Advance(number);
     Adopt();
-    if (Now() < look) continue;
-    look = Now() + kLookInterval;
+    if (Clock::Real().Monotonic() < look) continue;
+    look = Clock::Real().Monotonic() + kConnectionCheckInterval;
     EndLate();
   }
   connections_.clear();
@@ -124,7 +123,8 @@ void WebServer::Adopt() {
                          .data = {.u64 = number}};
     auto connection = std::make_unique<Connection>(
         std::move(one.fd), one.peer, ssl, &router_, clients_.get(), &places_,
-        [waker = waker_, number] { waker->Wake(number); }, Now());
+        [waker = waker_, number] { waker->Wake(number); },
+        Clock::Real().Monotonic());
     if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) continue;
     connections_[number] = {.connection = std::move(connection),
                             .interest = {.read = true}};
@@ -135,7 +135,7 @@ void WebServer::Adopt() {
 void WebServer::Advance(uint64_t number) {
   const auto found = connections_.find(number);
   if (found == connections_.end()) return;
-  if (!found->second.connection->Advance(Now())) {
+  if (!found->second.connection->Advance(Clock::Real().Monotonic())) {
     connections_.erase(found);
     return;
   }
@@ -145,7 +145,7 @@ void WebServer::Advance(uint64_t number) {
 void WebServer::HangUp(uint64_t number) {
   const auto found = connections_.find(number);
   if (found == connections_.end()) return;
-  if (!found->second.connection->OnHangUp(Now())) {
+  if (!found->second.connection->OnHangUp(Clock::Real().Monotonic())) {
     connections_.erase(found);
     return;
   }
@@ -167,7 +167,7 @@ void WebServer::SetInterest(uint64_t number, const Connection& connection) {
 }
 
 void WebServer::EndLate() {
-  const absl::Duration now = Now();
+  const absl::Duration now = Clock::Real().Monotonic();
   absl::erase_if(connections_, [&](const auto& entry) {
     return !entry.second.connection->MayGoOn(now);
   });

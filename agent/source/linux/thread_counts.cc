@@ -12,7 +12,7 @@ namespace {
 
 // Returns the growth of a count. A count that fell is that of another thread
 // with the same number.
-uint64_t Growth(uint64_t before, uint64_t now) {
+uint64_t GrowthOrRestart(uint64_t before, uint64_t now) {
   return now >= before ? now - before : now;
 }
 
@@ -67,7 +67,7 @@ bool ProcessThreadCounts::Add(const std::string& directory, uint32_t tid,
   for (const auto count :
        {&ThreadCounts::voluntary_switches, &ThreadCounts::involuntary_switches,
         &ThreadCounts::run_delay}) {
-    total_.*count += Growth(known.counts.*count, now.*count);
+    total_.*count += GrowthOrRestart(known.counts.*count, now.*count);
   }
   total_.has_run_delay = now.has_run_delay;
   known.counts = now;

@@ -31,7 +31,7 @@ std::string Braille(uint8_t dots) {
           static_cast<char>(0x80 | (dots & 0x3F))};
 }
 
-struct Cell {
+struct TextCell {
   std::string text = " ";
   uint8_t dots = 0;
   int color = 0;  // 0: the terminal's default
@@ -44,11 +44,11 @@ class Grid {
 
   // Ignores positions outside of the grid.
   void Put(double x, double y, absl::string_view character, int color = 0) {
-    if (Cell* cell = At(x, y)) *cell = {std::string(character), 0, color};
+    if (TextCell* cell = At(x, y)) *cell = {std::string(character), 0, color};
   }
 
   void AddDots(double x, double y, uint8_t dots, int color) {
-    Cell* cell = At(x, y);
+    TextCell* cell = At(x, y);
     if (cell == nullptr) return;
     cell->dots |= dots;
     *cell = {Braille(cell->dots), cell->dots, color};
@@ -78,7 +78,7 @@ class Grid {
   }
 
  private:
-  Cell* At(double x, double y) {
+  TextCell* At(double x, double y) {
     const auto column = static_cast<size_t>(x);
     const size_t index = static_cast<size_t>(y) * columns_ + column;
     if (x < 0 || y < 0 || column >= columns_ || index >= cells_.size()) {
@@ -87,7 +87,7 @@ class Grid {
     return &cells_[index];
   }
 
-  std::string Line(const Cell* cells) const {
+  std::string Line(const TextCell* cells) const {
     size_t end = columns_;
     while (end > 0 && cells[end - 1].text == " ") --end;
     std::string line;
@@ -107,7 +107,7 @@ class Grid {
   }
 
   const size_t columns_;
-  std::vector<Cell> cells_;
+  std::vector<TextCell> cells_;
 };
 
 class PanelPainter {

@@ -20,10 +20,9 @@
 namespace fleetperf::hardware {
 namespace {
 
-using perf_event::Event;
 using perf_event::ScaledTotal;
 
-constexpr double kMicrojoules = 1e6;
+constexpr double kMicrojoulesPerJoule = 1e6;
 constexpr double kBytesPerMib = 1 << 20;
 
 struct NamedCount {
@@ -50,8 +49,8 @@ std::vector<std::vector<NamedCount>> NamedCounts(perf_event::System& system) {
        {kBadSpeculation, "cpu/topdown-bad-spec/"},
        {kFrontendBound, "cpu/topdown-fe-bound/"},
        {kBackendBound, "cpu/topdown-be-bound/"}},
-      {{kPackageMicrojoules, "power/energy-pkg/", kMicrojoules}},
-      {{kMemoryMicrojoules, "power/energy-ram/", kMicrojoules}},
+      {{kPackageMicrojoules, "power/energy-pkg/", kMicrojoulesPerJoule}},
+      {{kMemoryMicrojoules, "power/energy-ram/", kMicrojoulesPerJoule}},
       {{kMemoryReadBytes, "uncore_imc/cas_count_read/", kBytesPerMib}},
       {{kMemoryWriteBytes, "uncore_imc/cas_count_write/", kBytesPerMib}},
       {{kMemoryReadBytes, "uncore_imc_free_running/data_read/", kBytesPerMib}},
@@ -69,7 +68,7 @@ void AddTo(uint64_t value, std::optional<uint64_t>* sum) {
 }
 
 // The meaning of an event's count, and the factor for one count.
-struct Counted {
+struct CountedPmuEvent {
   HardwareCount count;
   size_t group;  // among the PMUs that have the event
   double factor;
@@ -77,8 +76,8 @@ struct Counted {
 };
 
 struct Events {
-  std::vector<Counted> all;  // by number in CpuCounts
-  std::vector<std::vector<Event>> groups;
+  std::vector<CountedPmuEvent> all;  // by number in CpuCounts
+  std::vector<std::vector<perf_event::Event>> groups;
 };
 
 // An event that several PMUs count (memory controllers, hybrid CPUs) is opened
@@ -86,14 +85,14 @@ struct Events {
 Events FindEvents(perf_event::System& system) {
   Events events;
   for (const std::vector<NamedCount>& named : NamedCounts(system)) {
-    std::vector<std::vector<Event>> groups;
-    std::vector<Counted> counted;
+    std::vector<std::vector<perf_event::Event>> groups;
+    std::vector<CountedPmuEvent> counted;
     for (const NamedCount& one : named) {
       auto found = perf_event::ParseEvents(one.event, system);
       if (!found.ok()) continue;
       if (groups.empty()) groups.resize(found->size());
       for (size_t i = 0; i < std::min(found->size(), groups.size()); ++i) {
-        Event& event = (*found)[i];
+        perf_event::Event& event = (*found)[i];
         counted.push_back(
             {.count = one.count,
              .group = i,
@@ -171,7 +170,7 @@ class PerfEventReader : public HardwareReader {
   std::string origin() const override { return "perf_event"; }
 
  private:
-  static void AddEvent(const Counted& counted, const ScaledTotal& total,
+  static void AddEvent(const CountedPmuEvent& counted, const ScaledTotal& total,
                        HardwareReading* reading) {
     AddTo(total.time_enabled(), &(*reading)[HardwareCount::kTimeEnabled]);
     AddTo(total.time_running(), &(*reading)[HardwareCount::kTimeRunning]);
