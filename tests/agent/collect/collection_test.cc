@@ -24,6 +24,7 @@ using testing::FakeSource;
 using ::testing::IsEmpty;
 using testing::kDiskGuid;
 using testing::kSystemGuid;
+using ::testing::SizeIs;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 using testing::Value32;
