@@ -261,7 +261,7 @@ void Collection::Regroup() {
   resolution_ = Resolve();
   std::vector<ResolvedQuery> queries = resolution_.queries;
   RememberBadCountersets();
-  groups_ = TakeUnchangedGroups(&queries);
+  RemoveChangedGroups(&queries);
   for (std::vector<ResolvedQuery>& handle :
        GroupByHandle(std::move(queries), options_.source, bad_)) {
     const absl::Duration interval = handle.front().interval;
@@ -288,23 +288,20 @@ Resolution Collection::Resolve() {
 }
 
 // Also removes the queries of the unchanged groups from `queries`.
-std::vector<Collection::Group> Collection::TakeUnchangedGroups(
-    std::vector<ResolvedQuery>* queries) {
-  std::vector<Group> unchanged;
-  for (Group& group : groups_) {
+void Collection::RemoveChangedGroups(std::vector<ResolvedQuery>* queries) {
+  std::erase_if(groups_, [&](const Group& group) {
     const auto is_planned = [&](const ResolvedQuery& query) {
       return std::count(queries->begin(), queries->end(), query) > 0;
     };
     if (group.collector == nullptr || group.is_merging ||
         !std::all_of(group.queries.begin(), group.queries.end(), is_planned)) {
-      continue;
+      return true;
     }
     for (const ResolvedQuery& query : group.queries) {
       std::erase(*queries, query);
     }
-    unchanged.push_back(std::move(group));
-  }
-  return unchanged;
+    return false;
+  });
 }
 
 void Collection::UpdateReports() {
@@ -398,19 +395,13 @@ void Collection::Open(Group& group) {
   }
 }
 
-// Groups that are split while their tick is taken come last in the same round,
-// so that their queries lose no tick.
+// The parts of a group that is split while its tick is taken come last in the
+// same round, so that their queries lose no tick.
 void Collection::TakeDueTicks() {
-  for (size_t i = 0; i < groups_.size(); ++i) {
+  for (Group& group : groups_) {
     if (stopping_) return;
-    if (groups_[i].schedule.due() <= options_.clock->Monotonic()) {
-      TakeDueTick(groups_[i]);
-    }
-    std::move(split_off_.begin(), split_off_.end(),
-              std::back_inserter(groups_));
-    split_off_.clear();
+    if (group.schedule.due() <= options_.clock->Monotonic()) TakeDueTick(group);
   }
-  // A group without queries only counts ticks, unless it was split.
   std::erase_if(groups_, [](const Group& group) { return group.is_split; });
 }
 
@@ -489,23 +480,38 @@ bool Collection::MayRetry(const Group& group) const {
 }
 
 // One query may be the reason why the whole handle fails: its provider hangs,
-// or crashes the process that reads it. Gives each query a handle of its own,
-// unless the source opens none.
+// or crashes the process that reads it.
 void Collection::SplitApart(Group& group) {
   if (group.queries.size() < 2) return;
-  std::vector<Group> singles;
-  for (const ResolvedQuery& query : group.queries) {
-    Group single = {.interval = group.interval,
-                    .queries = {query},
-                    .schedule = group.schedule,
-                    .aborted = group.aborted,
-                    .backoff = Backoff(kFirstRetry, kMaxRetry),
-                    .is_apart = true};
-    Open(single);
-    if (single.collector == nullptr) return;
-    singles.push_back(std::move(single));
+  std::vector<std::vector<ResolvedQuery>> singles;
+  for (const ResolvedQuery& query : group.queries) singles.push_back({query});
+  Split(group, std::move(singles));
+}
+
+void Collection::SplitOff(Group& group) {
+  std::vector<ResolvedQuery> failing;
+  std::vector<ResolvedQuery> others;
+  for (size_t i = 0; i < group.queries.size(); ++i) {
+    const bool fails = group.failing.contains(i);
+    (fails ? failing : others).push_back(group.queries[i]);
   }
-  std::move(singles.begin(), singles.end(), std::back_inserter(split_off_));
+  Split(group, {std::move(failing), std::move(others)});
+}
+
+void Collection::Split(Group& group,
+                       std::vector<std::vector<ResolvedQuery>> parts) {
+  std::list<Group> split;
+  for (std::vector<ResolvedQuery>& part : parts) {
+    split.push_back({.interval = group.interval,
+                     .queries = std::move(part),
+                     .schedule = group.schedule,
+                     .aborted = group.aborted,
+                     .backoff = Backoff(kFirstRetry, kMaxRetry),
+                     .is_apart = true});
+    Open(split.back());
+    if (split.back().collector == nullptr) return;
+  }
+  groups_.splice(groups_.end(), split);
   group.is_split = true;
   must_report_ = true;
   PlanMerge();
@@ -607,25 +613,9 @@ void Collection::Reopen(Group& group) {
     if (group.is_split) return;
   } else if (!group.failing.empty()) {
     SplitOff(group);
+    return;
   }
   if (!group.queries.empty()) Open(group);
-}
-
-void Collection::SplitOff(Group& group) {
-  Group failing = {.interval = group.interval,
-                   .schedule = group.schedule,
-                   .backoff = Backoff(kFirstRetry, kMaxRetry),
-                   .is_apart = true};
-  std::vector<ResolvedQuery> unchanged;
-  for (size_t query = 0; query < group.queries.size(); ++query) {
-    const bool fails = group.failing.contains(query);
-    (fails ? failing.queries : unchanged).push_back(group.queries[query]);
-  }
-  group.queries = std::move(unchanged);
-  group.failing.clear();
-  Open(failing);
-  split_off_.push_back(std::move(failing));
-  PlanMerge();
 }
 
 bool Collection::ReloadRegistrations(const Group& group) {

@@ -2,10 +2,14 @@
 //
 // Invariants:
 // - Queries with the same interval share a group, which has one query handle,
-//   unless they are of the same counterset. Failing queries are split off into
-//   a group of their own; the queries of a handle that fails because of one of
-//   them, as with a provider that hangs, each get one. They are merged again
-//   after minutes without failures, except those that failed alone.
+//   unless they are of the same counterset. A group of which some queries fail
+//   is split into the failing ones and the others. A group whose handle fails
+//   because of one query, as with a provider that hangs, is split into single
+//   queries. They are merged again after minutes without failures, except those
+//   that failed alone.
+// - A group's queries never change: its handle and its failures refer to their
+//   positions. A split replaces the group, once the handles of all parts are
+//   open.
 // - All groups of an interval share one schedule. Regrouping does not shift the
 //   phase.
 // - Every due tick is either delivered or reported as a loss, even while the
@@ -18,6 +22,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -97,7 +102,7 @@ class Collection {
     absl::Duration interval;
     // Empty while the source's countersets are unknown. Only ticks are counted
     // then.
-    std::vector<ResolvedQuery> queries;
+    const std::vector<ResolvedQuery> queries;
     Schedule schedule;
     std::unique_ptr<Collector> collector = nullptr;  // null: no handle
     std::vector<std::string> problems = {};          // from opening the handle
@@ -149,7 +154,7 @@ class Collection {
   // Rebuilds the groups from the plan and the registrations. Unchanged groups
   // are kept.
   void Regroup();
-  std::vector<Group> TakeUnchangedGroups(std::vector<ResolvedQuery>* queries);
+  void RemoveChangedGroups(std::vector<ResolvedQuery>* queries);
   // Defines the counters that only the plan names, and resolves the plan.
   Resolution Resolve();
   void UpdateReports();
@@ -165,7 +170,14 @@ class Collection {
   // Returns whether the process of the handle may have ended by chance, so that
   // another query is worth its start.
   bool MayRetry(const Group& group) const;
+  // Moves each query to a group of its own.
   void SplitApart(Group& group);
+  // Moves the failing queries to one group and the others to another, so that
+  // reopening the handle of the first does not disturb the others.
+  void SplitOff(Group& group);
+  // Replaces the group by one for each of `parts`. Changes nothing if the
+  // source opens no handle for one of them.
+  void Split(Group& group, std::vector<std::vector<ResolvedQuery>> parts);
   // The groups of one kind could share a handle.
   std::pair<absl::Duration, int> KindOf(const Group& group) const;
   // Plans the time to merge groups that were split.
@@ -178,9 +190,6 @@ class Collection {
   void SetFailing(Group& group, const BlockSamples& samples);
   void SetHealth(Group& group, bool is_well);
   void Reopen(Group& group);
-  // Moves queries without samples to a handle of their own, so that reopening
-  // it does not disturb the others.
-  void SplitOff(Group& group);
   // Reloads the registrations of failing queries. Returns whether any changed.
   bool ReloadRegistrations(const Group& group);
   void ReportLoss(const Group& group, int64_t ticks, LossCause cause);
@@ -191,12 +200,12 @@ class Collection {
   MachineInstances instances_;
   Plan plan_;
   absl::Status source_status_;  // the error of the last search for countersets
-  std::vector<Group> groups_;
+  // A list, because splits add groups while a reference to one is in use.
+  std::list<Group> groups_;
   bool has_problems_ = false;  // the last list lacks countersets
   absl::Duration next_search_;
   Backoff search_backoff_;
   bool must_regroup_ = false;
-  std::vector<Group> split_off_;  // become groups after this round of ticks
   absl::Duration next_merge_ = absl::InfiniteDuration();
   absl::Duration last_merge_ = -absl::InfiniteDuration();
   Backoff merge_backoff_;

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -623,6 +624,54 @@ TEST_F(CollectionTest, AFailingCountersetDoesNotDisturbOthers) {
   for (const std::string& text : TakeBatches()) ++ticks[text];
   EXPECT_EQ(ticks, (std::map<std::string, int>{{"System 1s 1/4 2/4", 600},
                                                {"Disk 1s 1/8", 600}}));
+}
+
+// As when PerfLib answers too late while the handles of the parts are opened.
+TEST_F(CollectionTest, AHandleThatCannotBeSplitStaysWhole) {
+  const std::string failure =
+      "counterset \"Disk\" returns no samples: ERROR_NO_DATA (232)";
+  for (const std::set<perflib::Guid>& not_added :
+       {std::set{kSystemGuid}, std::set{kDiskGuid}}) {
+    for (const size_t disk : {0, 1}) {
+      SCOPED_TRACE(absl::StrCat("Disk is query ", disk, ", ",
+                                not_added.begin()->ToString(), " times out"));
+      std::vector<PlannedQuery> queries = {kSystemQuery};
+      queries.insert(queries.begin() + disk, kDiskQuery);
+      Apply(queries);
+      Advance(1);
+      TakeBatches();
+      source_.Change([&](Script& script) {
+        script.not_added = not_added;
+        script.spoil = [](const perflib::CounterIdentifier& identifier,
+                          std::string result) {
+          return identifier.counterset == kDiskGuid
+                     ? testing::Result(0, "", perflib::kErrorNoData)
+                     : result;
+        };
+      });
+      for (int tick = 0; tick < 10; ++tick) {
+        clock_.Advance(absl::Seconds(1));
+        EXPECT_THAT(TakeBatches(),
+                    UnorderedElementsAre("System 1s 1/4 2/4", "Disk 1s 1/8"));
+      }
+      EXPECT_THAT(Reports(),
+                  UnorderedElementsAre(absl::StrCat(disk, " Disk: "),
+                                       absl::StrCat(1 - disk, " System: "),
+                                       absl::StrCat(disk, " : ", failure)));
+      source_.Change([](Script& script) {
+        script.not_added.clear();
+        script.spoil = nullptr;
+      });
+      Advance(60);
+      TakeBatches();
+      clock_.Advance(absl::Seconds(1));
+      EXPECT_THAT(TakeBatches(),
+                  UnorderedElementsAre("System 1s 1/4 2/4", "Disk 1s 1/8"));
+      EXPECT_THAT(Reports(),
+                  UnorderedElementsAre(absl::StrCat(disk, " Disk: "),
+                                       absl::StrCat(1 - disk, " System: ")));
+    }
+  }
 }
 
 TEST_F(CollectionTest, AdoptsAChangedRegistration) {

@@ -57,6 +57,8 @@ class FakeSource : public agent::Source {
     std::map<perflib::Guid, absl::Status> refused_countersets;
     // Countersets whose provider ends every handle that asks for them.
     std::set<perflib::Guid> crashing;
+    // Countersets that cannot be added to a handle: the call times out.
+    std::set<perflib::Guid> not_added;
     absl::Status machine;  // of all queries of blocks
     // Precedes each name in the localized ones.
     std::string localized_prefix;
@@ -183,6 +185,11 @@ class FakeSource : public agent::Source {
     absl::Status AddCounters(
         std::vector<perflib::CounterIdentifier>* identifiers) override {
       absl::MutexLock lock(&source_.mutex_);
+      for (const perflib::CounterIdentifier& identifier : *identifiers) {
+        if (source_.script_.not_added.contains(identifier.counterset)) {
+          return absl::DeadlineExceededError("no answer");
+        }
+      }
       for (perflib::CounterIdentifier& identifier : *identifiers) {
         source_.added_.push_back(identifier);
         if (source_.script_.add) {
