@@ -38,12 +38,17 @@ class Lister : public std::enable_shared_from_this<Lister> {
         changed_(clock),
         catalogue_(std::make_shared<V1Catalogue>(std::move(language))) {}
 
-  // Begins a new list if it is time, and returns the status of the last. The
-  // first call waits for the first list, at most `patience`.
+  // Begins a new list if it is time, or if the last had problems and there are
+  // new names. Returns the status of the last. The first call waits for the
+  // first list, at most `patience`.
   absl::Status Refresh(absl::Duration patience) {
+    const bool has_problems = !catalogue_->problems().empty();
     absl::MutexLock lock(&mutex_);
-    if (!is_listing_ && next_list_ <= clock_.Monotonic()) {
+    const bool is_due =
+        next_list_ <= clock_.Monotonic() || (has_new_names_ && has_problems);
+    if (!is_listing_ && is_due) {
       is_listing_ = true;
+      has_new_names_ = false;
       RunDetached([self = shared_from_this()] { self->List(); });
     }
     if (!std::exchange(has_waited_, true)) {
@@ -57,12 +62,10 @@ class Lister : public std::enable_shared_from_this<Lister> {
         "the countersets of PerfLib V1 are not listed yet");
   }
 
-  // After a list with problems, new names begin another.
   void Want(const std::vector<std::string>& countersets) {
-    const bool is_news = catalogue_->Want(countersets);
-    if (!is_news || catalogue_->problems().empty()) return;
+    if (!catalogue_->Want(countersets)) return;
     absl::MutexLock lock(&mutex_);
-    next_list_ = -absl::InfiniteDuration();
+    has_new_names_ = true;
   }
 
   bool AwaitList(absl::Duration timeout) {
@@ -100,6 +103,8 @@ class Lister : public std::enable_shared_from_this<Lister> {
   bool is_listing_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_listed_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_waited_ ABSL_GUARDED_BY(mutex_) = false;
+  // Names were wanted after the last list began, which may have missed them.
+  bool has_new_names_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   absl::Duration next_list_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
 };

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -405,6 +406,61 @@ TEST_F(V1SourceTest, AHangingReadOfAListHidesNoOtherCounterset) {
   gate->is_open = true;
   const auto ended = [&] { return gate->hanging == 0; };
   gate->mutex.Await(absl::Condition(&ended));
+}
+
+// Data that cannot be listed as a whole, and that calls `on_read` before the
+// object Memory is read alone.
+class UnlistableData : public PerformanceData {
+ public:
+  explicit UnlistableData(std::function<void()> on_read)
+      : on_read_(std::move(on_read)) {}
+
+  absl::Status Query(const std::string& value, std::string* bytes) override {
+    if (value == "OLD_Global") return absl::AbortedError("crashed");
+    if (value == "4") on_read_();
+    return data_->Query(value, bytes);
+  }
+
+ private:
+  const std::unique_ptr<PerformanceData> data_ =
+      MakeRegistryPerformanceData(testing::ScriptedRegistryFunctions(), "");
+  const std::function<void()> on_read_;
+};
+
+// As when the aggregator changes the plan while a slow machine is listed.
+TEST_F(V1SourceTest, NamesThatArriveDuringAListAreReadByTheNext) {
+  std::vector<json> objects = {Memory(), Memory(), Memory()};
+  objects[1]["index"] = 5000;
+  objects[1]["name"] = "My Service";
+  objects[2]["index"] = 6000;
+  objects[2]["name"] = "Other Service";
+  PlayObjects(objects);
+  static auto* const clock =
+      new testing::SimulatedClock(testing::SimulatedClock::Waits::kSimulated);
+  std::unique_ptr<Source> source;
+  std::vector<std::string> next_names = {"Other Service", "My Service"};
+  source = MakeV1Source(
+      [&] {
+        return std::make_unique<UnlistableData>([&] {
+          if (next_names.empty()) return;
+          source->Want({next_names.back()});
+          next_names.pop_back();
+        });
+      },
+      absl::InfiniteDuration(), clock);
+  const auto finish_list = [&] {
+    EXPECT_OK(source->EnumerateCounterSet());
+    EXPECT_TRUE(source->AwaitList(absl::InfiniteDuration()));
+  };
+  EXPECT_THAT(Names(*source), ElementsAre("Memory"));
+  finish_list();
+  finish_list();
+  EXPECT_THAT(Names(*source),
+              UnorderedElementsAre("Memory", "My Service", "Other Service"));
+  // Without other names, the next list begins later.
+  const size_t reads = ScriptedRegistry::Instance().reads().size();
+  finish_list();
+  EXPECT_EQ(ScriptedRegistry::Instance().reads().size(), reads);
 }
 
 // A counterset that both interfaces have is read by V2.
