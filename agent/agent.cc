@@ -1,7 +1,5 @@
 #include "agent/agent.h"
 
-#include <spdlog/spdlog.h>
-
 #include <utility>
 
 #include "absl/random/random.h"
@@ -18,6 +16,7 @@
 #include "base/certificate_renewal.h"
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/logging.h"
 #include "base/os.h"
 #include "base/status_macros.h"
@@ -130,7 +129,7 @@ absl::StatusOr<std::unique_ptr<Capture>> OpenCapture(const Config& config) {
                                   .max_bytes = config.capture_bytes,
                                   .machine = config.name,
                                   .operating_system = OperatingSystem()}));
-  spdlog::info("keeping blocks in {}", config.capture_directory);
+  LogInfo("keeping blocks in ", config.capture_directory);
   return capture;
 }
 

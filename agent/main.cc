@@ -1,8 +1,6 @@
 // fleetperf-agent: collects a machine's performance counters and sends them to
 // an aggregator.
 
-#include <spdlog/spdlog.h>
-
 #include <string>
 #include <vector>
 
@@ -15,6 +13,7 @@
 #include "agent/setup.h"
 #include "base/config_reload.h"
 #include "base/daemon.h"
+#include "base/log.h"
 #include "base/logging.h"
 #include "base/rpc_log.h"
 #include "base/service_notifier.h"
@@ -29,8 +28,7 @@ void Reload(const std::string& config_path, const agent::ConfigFlags& flags,
             agent::Agent* running, ConfigSettings* in_force) {
   const auto config = agent::LoadConfig(config_path, flags);
   if (!config.ok()) {
-    spdlog::error("keeping the current configuration: {}",
-                  std::string(config.status().message()));
+    LogError("keeping the current configuration: ", config.status().message());
     return;
   }
   SetLogLevel(config->log);

@@ -1,7 +1,6 @@
 #include "aggregator/aggregator.h"
 
 #include <grpcpp/impl/service_type.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <memory>
@@ -41,6 +40,7 @@
 #include "aggregator/subscribe/hub.h"
 #include "aggregator/web/web_page.h"
 #include "base/certificate_use.h"
+#include "base/log.h"
 #include "base/os.h"
 #include "base/status_macros.h"
 #include "base/tls_identity.h"
@@ -226,7 +226,7 @@ class RunningAggregator : public Aggregator {
     if (config.peers.empty()) return;
     const absl::Status usable =
         CheckClientUse(identity_->texts().certificate, config.tls.certificate);
-    if (!usable.ok()) spdlog::warn("{}", std::string(usable.message()));
+    if (!usable.ok()) LogWarning(usable.message());
   }
 
   // The samples that questions read.
@@ -326,8 +326,7 @@ class RunningAggregator : public Aggregator {
 absl::StatusOr<std::unique_ptr<Aggregator>> Aggregator::Start(
     const Config& config, const Clock* clock) {
   // Each agent's connection uses one file descriptor.
-  spdlog::info("the limit on open files and connections is {}",
-               RaiseOpenFileLimit());
+  LogInfo("the limit on open files and connections is ", RaiseOpenFileLimit());
   ASSIGN_OR_RETURN(auto identity,
                    TlsIdentity::Load(config.tls, Role::kAggregator, clock));
   ASSIGN_OR_RETURN(

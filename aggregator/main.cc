@@ -1,8 +1,6 @@
 // fleetperf-aggregator: receives and stores a fleet's samples and answers
 // queries.
 
-#include <spdlog/spdlog.h>
-
 #include <string>
 
 #include "aggregator/aggregator.h"
@@ -14,6 +12,7 @@
 #include "aggregator/verify_command.h"
 #include "base/config_reload.h"
 #include "base/daemon.h"
+#include "base/log.h"
 #include "base/logging.h"
 #include "base/os.h"
 #include "base/rpc_log.h"
@@ -28,8 +27,7 @@ void Reload(const std::string& config_path, aggregator::Aggregator* running,
             ConfigSettings* in_force) {
   const auto config = aggregator::LoadConfig(config_path);
   if (!config.ok()) {
-    spdlog::error("keeping the current configuration: {}",
-                  std::string(config.status().message()));
+    LogError("keeping the current configuration: ", config.status().message());
     return;
   }
   SetLogLevel(config->log);

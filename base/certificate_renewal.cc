@@ -1,11 +1,10 @@
 #include "base/certificate_renewal.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/printable.h"
 #include "base/units.h"
 
@@ -25,12 +24,12 @@ void CertificateRenewal::Run() {
   const auto renewed = identity_->Refresh();
   const std::string problem(renewed.status().message());
   if (!renewed.ok() && problem != problem_) {
-    spdlog::warn("keeping the certificate in use: {}", Printable(problem));
+    LogWarning("keeping the certificate in use: ", problem);
   }
   problem_ = problem;
   if (renewed.ok() && *renewed) {
-    spdlog::info("using a renewed certificate, valid until {}",
-                 FormatUtc(identity_->certificate().not_after));
+    LogInfo("using a renewed certificate, valid until ",
+            FormatUtc(identity_->certificate().not_after));
     next_warning_ = -absl::InfiniteDuration();
   }
   WarnOfExpiry();
@@ -47,10 +46,9 @@ void CertificateRenewal::WarnOfExpiry() {
       left <= absl::ZeroDuration()
           ? "has expired"
           : absl::StrCat("expires in ", left / absl::Hours(24), " days");
-  spdlog::warn(
-      "the certificate {}, at {}; replace its files with a new one (fleetperf "
-      "pki issue)",
-      when, FormatUtc(certificate.not_after));
+  LogWarning("the certificate ", when, ", at ",
+             FormatUtc(certificate.not_after),
+             "; replace its files with a new one (fleetperf pki issue)");
 }
 
 uint64_t SecondsLeft(const CertificateInfo& certificate, absl::Time now) {

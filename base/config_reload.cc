@@ -1,10 +1,9 @@
 #include "base/config_reload.h"
 
-#include <spdlog/spdlog.h>
-
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "base/log.h"
 
 namespace fleetperf {
 
@@ -25,11 +24,11 @@ void LogReload(const std::string& path, absl::Span<const ConfigKey> keys,
     applied.push_back(name);
     old = text;
   }
-  spdlog::info("reloaded {}; changed: {}", path,
-               applied.empty() ? "nothing" : absl::StrJoin(applied, ", "));
+  LogInfo("reloaded ", path, "; changed: ",
+          applied.empty() ? "nothing" : absl::StrJoin(applied, ", "));
   if (pending.empty()) return;
-  spdlog::warn("restart to apply the changes of {} in {}",
-               absl::StrJoin(pending, ", "), path);
+  LogWarning("restart to apply the changes of ", absl::StrJoin(pending, ", "),
+             " in ", path);
 }
 
 }  // namespace fleetperf

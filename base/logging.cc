@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/log.h"
 #include "base/log_sink.h"
 #include "base/printable.h"
 #include "base/status_macros.h"
@@ -212,6 +213,19 @@ LogCounts CountLogLines() {
   return {.warnings = logged_warnings,
           .errors = logged_errors,
           .suppressed = suppressed_lines};
+}
+
+void Log(LogLevel level, absl::string_view message) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return LogLine(spdlog::level::debug, "", message, "", 0);
+    case LogLevel::kInfo:
+      return LogLine(spdlog::level::info, "", message, "", 0);
+    case LogLevel::kWarning:
+      return LogLine(spdlog::level::warn, "", message, "", 0);
+    case LogLevel::kError:
+      return LogLine(spdlog::level::err, "", message, "", 0);
+  }
 }
 
 void LogInfoOf(absl::string_view machine, absl::string_view message) {

@@ -1,5 +1,5 @@
-// Sets up spdlog's default logger. .cc files call spdlog::info and similar
-// functions directly.
+// Sets up the log, and logs lines that have fields. base/log.h logs plain
+// lines.
 
 #ifndef FLEETPERF_BASE_LOGGING_H_
 #define FLEETPERF_BASE_LOGGING_H_

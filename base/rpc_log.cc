@@ -2,11 +2,11 @@
 
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
-#include <spdlog/spdlog.h>
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/logging.h"
 
 namespace fleetperf {
@@ -22,7 +22,7 @@ void LogLibrary(absl::string_view library, const char* file, int line,
 void LogProtobuf(google::protobuf::LogLevel level, const char* file, int line,
                  const std::string& message) {
   if (level == google::protobuf::LOGLEVEL_FATAL) {  // ends the process
-    spdlog::critical("protobuf: {}:{}: {}", file, line, message);
+    LogError("protobuf: ", file, ":", line, ": ", message);
   } else {
     LogLibrary("protobuf", file, line, message);
   }

@@ -1,4 +1,3 @@
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/log.h"
 #include "base/os_error.h"
 #include "base/sd_notify.h"
 
@@ -54,7 +54,7 @@ void ReportToSystemd(absl::string_view report) {
   if (socket_name.empty()) return;
   const absl::Status status = Send(socket_name, report);
   if (status.ok()) return;
-  spdlog::warn("cannot report to systemd: {}", std::string(status.message()));
+  LogWarning("cannot report to systemd: ", status.message());
 }
 
 std::optional<absl::Duration> SystemdWatchdogInterval() {

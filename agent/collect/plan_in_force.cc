@@ -1,7 +1,5 @@
 #include "agent/collect/plan_in_force.h"
 
-#include <spdlog/spdlog.h>
-
 #include <optional>
 #include <set>
 #include <string>
@@ -10,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/source/missing_rights.h"
 #include "base/files.h"
+#include "base/log.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -35,7 +34,7 @@ void WarnOfMissingRights(const Plan& plan) {
   }
   for (const std::string& counterset : countersets) {
     const std::string missing = MissingRights(counterset);
-    if (!missing.empty()) spdlog::warn("{}: {}", counterset, missing);
+    if (!missing.empty()) LogWarning(counterset, ": ", missing);
   }
 }
 
@@ -55,8 +54,8 @@ PlanInForce::PlanInForce(Plan own, std::string file, Machines* machines)
       lasting_ = *kept;
       plan_ = *std::move(plan);
     } else {
-      spdlog::warn("the plan in {} is not used: {}", file_,
-                   std::string(plan.status().message()));
+      LogWarning("the plan in ", file_,
+                 " is not used: ", plan.status().message());
     }
   }
   WarnOfMissingRights(plan_);
@@ -78,8 +77,8 @@ v1::PlanReport PlanInForce::Apply(const v1::Plan* proto) {
     v1::PlanReport report;
     report.set_version(wanted.version());
     const std::string error(plan.status().message());
-    spdlog::warn("the aggregator's plan {} is invalid: {}", wanted.version(),
-                 error);
+    LogWarning("the aggregator's plan ", wanted.version(),
+               " is invalid: ", error);
     report.add_queries()->set_error(error);
     return report;
   }
@@ -124,10 +123,10 @@ void PlanInForce::Run(Plan plan) {
   const bool changed = plan.queries != plan_.queries;
   plan_ = std::move(plan);
   if (!changed) return;
-  spdlog::info("collecting with {}",
-               plan_.version == 0
-                   ? "the agent's own configuration"
-                   : absl::StrCat("the aggregator's plan ", plan_.version));
+  LogInfo("collecting with ",
+          plan_.version == 0
+              ? "the agent's own configuration"
+              : absl::StrCat("the aggregator's plan ", plan_.version));
   WarnOfMissingRights(plan_);
   machines_.Apply(plan_);
 }
@@ -144,8 +143,8 @@ void PlanInForce::Keep(v1::Plan proto) {
   const absl::Status status = WriteFile(file_, bytes);
   is_saved_ = status.ok();
   if (is_saved_) return;
-  spdlog::warn("cannot save the aggregator's plan for the next start: {}",
-               std::string(status.message()));
+  LogWarning("cannot save the aggregator's plan for the next start: ",
+             status.message());
 }
 
 }  // namespace fleetperf::agent

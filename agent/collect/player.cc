@@ -1,7 +1,5 @@
 #include "agent/collect/player.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -12,6 +10,7 @@
 #include "agent/collect/plan.h"
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/logging.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
@@ -151,7 +150,7 @@ absl::StatusOr<std::unique_ptr<Player>> Player::Open(
         Collector::Open(track.source.get(),
                         static_cast<uint32_t>(player->tracks_.size()),
                         std::move(queries), &player->instances_, &warnings));
-    for (const std::string& warning : warnings) spdlog::warn("{}", warning);
+    for (const std::string& warning : warnings) LogWarning(warning);
     player->blocks_ += track.block_paths.size();
   }
   return player;
@@ -249,7 +248,7 @@ absl::Status Player::Play() {
     PlayBlock(*track);
     if (Clock::Real().Monotonic() >= next_progress) {
       next_progress += kProgressInterval;
-      spdlog::info("played {} of {} blocks", played_, blocks_);
+      LogInfo("played ", played_, " of ", blocks_, " blocks");
     }
   }
   options_.delivery->Flush();

@@ -1,7 +1,5 @@
 #include "agent/deliver/conversation.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <iterator>
 #include <set>

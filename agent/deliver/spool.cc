@@ -1,7 +1,5 @@
 #include "agent/deliver/spool.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -9,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/deliver/batch_builder.h"
 #include "agent/deliver/spool/sqlite_spool.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"
 
@@ -98,12 +97,12 @@ void Spool::ReportDamage(RecoveredSpool* recovered) const {
     recovered->lost.Add("", LossCause::kSpoolDamaged,
                         {.ticks = 0, .start = now, .end = now});
   }
-  spdlog::error(
-      "the spool is damaged ({}); a copy of it is kept in {}. Lost with it: {} "
-      "ticks",
-      recovered->damage, options_.directory,
-      lost.ticks > 0 || recovered->has_counts() ? absl::StrCat(lost.ticks)
-                                                : "an unknown number of");
+  LogError("the spool is damaged (", recovered->damage,
+           "); a copy of it is kept in ", options_.directory,
+           ". Lost with it: ",
+           lost.ticks > 0 || recovered->has_counts() ? absl::StrCat(lost.ticks)
+                                                     : "an unknown number of",
+           " ticks");
 }
 
 uint64_t Spool::open_sequence() const {
@@ -215,8 +214,8 @@ absl::StatusOr<std::vector<v1::Definitions>> Spool::DefinitionsOf(
 }
 
 void Spool::LoseDamaged(const HeldBatch& batch, const absl::Status& damage) {
-  spdlog::error("the spool is damaged ({}). Lost with it: {} ticks",
-                std::string(damage.message()), batch.spooled.ticks.ticks);
+  LogError("the spool is damaged (", damage.message(),
+           "). Lost with it: ", batch.spooled.ticks.ticks, " ticks");
   state_.Lose(batch, LossCause::kSpoolDamaged);
   MakeDirty();
 }

@@ -2,7 +2,6 @@
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <deque>
@@ -15,6 +14,7 @@
 #include "agent/deliver/rendezvous.h"
 #include "base/backoff.h"
 #include "base/channel.h"
+#include "base/log.h"
 #include "base/logging.h"
 #include "base/rpc_error.h"
 #include "base/wakeup.h"
@@ -353,7 +353,7 @@ class Uplink::Impl {
     absl::MutexLock lock(&mutex_);
     Count(response);
     if (response.has_welcome()) {
-      spdlog::info("connected to the aggregator at {}", address_);
+      LogInfo("connected to the aggregator at ", address_);
     }
     has_more_ = has_more_ || response.has_throttle();  // to recompute the wait
     if (takes_long) received_.push_back(std::move(response));

@@ -10,7 +10,6 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
-#include <spdlog/spdlog.h>
 
 #include <cstdint>
 #include <memory>
@@ -28,6 +27,7 @@
 #include "base/daemon.h"
 #include "base/enrolment_token.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/logging.h"
 #include "base/rpc_error.h"
 #include "base/sha256.h"
@@ -103,8 +103,8 @@ class EnrolmentService : public v1::EnrolmentService::Service {
                              names.status().message()));
       return RpcFromStatus(names.status());
     }
-    spdlog::info("issued a certificate for {} to {}",
-                 absl::StrJoin(*names, ", "), context->peer());
+    LogInfo("issued a certificate for ", absl::StrJoin(*names, ", "), " to ",
+            context->peer());
     return grpc::Status::OK;
   }
 
@@ -195,7 +195,7 @@ absl::Status PkiServe(const PkiFlags& flags) {
         absl::StrCat("cannot listen on ", flags.listen,
                      "; is the port in use by another process?"));
   }
-  spdlog::info("listening on port {}", port);
+  LogInfo("listening on port ", port);
   stop.Wait();
   server->Shutdown();
   return absl::OkStatus();

@@ -1,7 +1,5 @@
 #include "aggregator/export/export_shard.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -13,6 +11,7 @@
 #include "aggregator/export/request_sender.h"
 #include "aggregator/query/resolver.h"
 #include "base/excerpt.h"
+#include "base/log.h"
 #include "base/printable.h"
 #include "base/status_macros.h"
 
@@ -405,8 +404,8 @@ absl::Status ExportShard::StoreProgress() {
 void ExportShard::NoteFailure(const absl::Status& status) {
   ++failures_;
   if (!is_failing_) {
-    spdlog::warn("shard {} of the export waits: {}", options_.number,
-                 Excerpt(Printable(status.message())));
+    LogWarning("shard ", options_.number,
+               " of the export waits: ", Excerpt(Printable(status.message())));
   }
   is_failing_ = true;
 }
@@ -415,7 +414,7 @@ void ExportShard::NoteSuccess() {
   backoff_.Reset();
   if (!is_failing_) return;
   is_failing_ = false;
-  spdlog::info("shard {} of the export goes on", options_.number);
+  LogInfo("shard ", options_.number, " of the export goes on");
 }
 
 }  // namespace fleetperf::aggregator

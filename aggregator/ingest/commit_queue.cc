@@ -1,11 +1,10 @@
 #include "aggregator/ingest/commit_queue.h"
 
-#include <spdlog/spdlog.h>
-
 #include <string>
 #include <utility>
 
 #include "aggregator/ingest/epoch.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -117,13 +116,13 @@ void CommitQueue::CommitAll(Batches batches) {
 absl::Status CommitQueue::CommitWithRetry(const Batches& batches) {
   absl::Status status = Commit(batches);
   if (!absl::IsResourceExhausted(status)) return status;
-  spdlog::warn("not accepting samples until the disk has space: {}",
-               std::string(status.message()));
+  LogWarning("not accepting samples until the disk has space: ",
+             status.message());
   while (absl::IsResourceExhausted(status)) {
     if (!WaitForRetry()) return status;
     status = Commit(batches);
   }
-  if (status.ok()) spdlog::info("the disk has space: accepting samples again");
+  if (status.ok()) LogInfo("the disk has space: accepting samples again");
   return status;
 }
 

@@ -1,8 +1,7 @@
 #include "aggregator/maintenance/clock_guard.h"
 
-#include <spdlog/spdlog.h>
-
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/units.h"
 
 namespace fleetperf::aggregator {
@@ -61,8 +60,8 @@ bool ClockGuard::Confirm() {
   held_until_ = std::nullopt;
   Trust(reading);
   RecordTime(reading);
-  spdlog::info("the time {} was confirmed: old samples are removed again",
-               FormatUtc(reading.now));
+  LogInfo("the time ", FormatUtc(reading.now),
+          " was confirmed: old samples are removed again");
   return true;
 }
 
@@ -76,18 +75,18 @@ ClockGuard::Reading ClockGuard::Update() {
     Trust(reading);
     jump_ = advance;
     held_until_ = reading.monotonic + kHold;
-    spdlog::warn(
-        "the clock is at {} after it jumped ahead by {}: no data is removed or "
-        "thinned by age until the aggregator has run for {}; if the time is "
-        "right, run: fleetperf confirm-clock",
-        FormatUtc(reading.now), InSeconds(jump_), InSeconds(kHold));
+    LogWarning("the clock is at ", FormatUtc(reading.now),
+               " after it jumped ahead by ", InSeconds(jump_),
+               ": no data is removed or thinned by age until the aggregator "
+               "has run for ",
+               InSeconds(kHold),
+               "; if the time is right, run: fleetperf confirm-clock");
   } else if (held_until_.has_value() && reading.monotonic >= *held_until_) {
     held_until_ = std::nullopt;
     Trust(reading);
-    spdlog::info(
-        "the clock is at {} and did not jump for {}: old samples are removed "
-        "again",
-        FormatUtc(reading.now), InSeconds(kHold));
+    LogInfo("the clock is at ", FormatUtc(reading.now),
+            " and did not jump for ", InSeconds(kHold),
+            ": old samples are removed again");
   } else if (advance < absl::ZeroDuration() ||
              reading.monotonic >= trusted_at_ + kTrustInterval) {
     // Follows a step back, so that a later step ahead counts as a jump.

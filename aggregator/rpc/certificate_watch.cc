@@ -1,11 +1,10 @@
 #include "aggregator/rpc/certificate_watch.h"
 
-#include <spdlog/spdlog.h>
-
 #include <utility>
 
 #include "base/certificate_list.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/printable.h"
 #include "base/status_macros.h"
 
@@ -40,8 +39,7 @@ absl::StatusOr<RevokedFile> RevokedFile::Load(const std::string& path,
 void RevokedFile::Refresh() {
   const std::string problem(TryRefresh().message());
   if (!problem.empty() && problem != problem_) {
-    spdlog::warn("keeping the list of revoked certificates in use: {}",
-                 Printable(problem));
+    LogWarning("keeping the list of revoked certificates in use: ", problem);
   }
   problem_ = problem;
 }
@@ -53,7 +51,7 @@ absl::Status RevokedFile::TryRefresh() {
   ASSIGN_OR_RETURN(const auto revoked, ParseCertificateList(text, path_));
   clients_.SetRevoked(revoked);
   text_.Use(std::move(text));
-  spdlog::info("{} certificates are revoked by {}", revoked.size(), path_);
+  LogInfo(revoked.size(), " certificates are revoked by ", path_);
   return absl::OkStatus();
 }
 

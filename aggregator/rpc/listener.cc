@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -255,8 +255,8 @@ void Listener::HandleError(int listening_fd, int error) {
     case EINVAL:
     case ENOTSOCK:
     case EOPNOTSUPP:
-      spdlog::error("cannot accept connections at {}: {}; reopening the port",
-                    host_port_, std::strerror(error));
+      LogError("cannot accept connections at ", host_port_, ": ",
+               std::strerror(error), "; reopening the port");
       is_broken_ = true;
       break;
     default:
@@ -290,10 +290,9 @@ void Listener::LogRefusal(Refusal refusal, const std::string& address) {
   ++logged.since;
   const absl::Duration now = Now();
   if (now - logged.at < kLogEvery) return;
-  spdlog::warn(
-      "refused a connection from {}: {} ({} refused for this reason since the "
-      "last such message)",
-      address, ReasonOf(refusal, connections_.limits()), logged.since);
+  LogWarning("refused a connection from ", address, ": ",
+             ReasonOf(refusal, connections_.limits()), " (", logged.since,
+             " refused for this reason since the last such message)");
   logged = {.at = now};
 }
 
@@ -302,12 +301,12 @@ void Listener::Reopen() {
   auto sockets = ListenAt(host_port_);
   is_broken_ = !sockets.ok();
   if (is_broken_) {
-    spdlog::error("{}", std::string(sockets.status().message()));
+    LogError(sockets.status().message());
     pause_ = kReopenPause;
     return;
   }
   sockets_ = std::move(*sockets);
-  spdlog::warn("listening on {} again", host_port_);
+  LogWarning("listening on ", host_port_, " again");
   absl::MutexLock lock(&mutex_);
   probed_ = Reachable(BoundAddress(sockets_.front().get()));
 }
@@ -322,10 +321,9 @@ void Listener::RunProbes(Probes probes) {
       if (changed_.Await(&mutex_, probes.every, stops)) return;
     }
     if (Probe(probes.patience)) continue;
-    spdlog::error(
-        "a probe connection to this process's port at {} was not accepted "
-        "within {}; reopening the port",
-        host_port_, absl::FormatDuration(probes.patience));
+    LogError("a probe connection to this process's port at ", host_port_,
+             " was not accepted within ", absl::FormatDuration(probes.patience),
+             "; reopening the port");
     ++failed_probes_;
     must_reopen_ = true;
     WakeUp();

@@ -5,7 +5,6 @@
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +18,7 @@
 #include "aggregator/rpc/tls_guard.h"
 #include "base/channel.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/rpc_deadline.h"
 #include "base/status_macros.h"
 
@@ -130,8 +130,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   if (!address_file.empty()) {
     RETURN_IF_ERROR(WriteFile(address_file, server->address_ + "\n"));
   }
-  spdlog::info("listening on {} for up to {} connections", server->address_,
-               connections->limits().max);
+  LogInfo("listening on ", server->address_, " for up to ",
+          connections->limits().max, " connections");
   return server;
 }
 

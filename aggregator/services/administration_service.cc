@@ -1,7 +1,6 @@
 #include "aggregator/services/administration_service.h"
 
 #include <grpcpp/server_context.h>
-#include <spdlog/spdlog.h>
 
 #include <set>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "aggregator/rpc/working_call.h"
 #include "aggregator/samples/machine_name.h"
 #include "base/excerpt.h"
+#include "base/log.h"
 #include "base/printable.h"
 #include "base/rpc_error.h"
 #include "base/version.h"
@@ -100,10 +100,8 @@ class AdministrationService : public v1::AdministrationService::Service {
     const absl::Status status =
         ingest_.ForgetMachines(*names, request->dry_run());
     if (status.ok() && !request->dry_run()) {
-      spdlog::info(
-          "{} made the aggregator forget {}",
-          Printable(absl::StrJoin(peer->names, ", ")),
-          Excerpt(Printable(absl::StrJoin(*names, ", ")), kMaxErrorText));
+      LogInfo(absl::StrJoin(peer->names, ", "), " made the aggregator forget ",
+              Excerpt(Printable(absl::StrJoin(*names, ", ")), kMaxErrorText));
     }
     return RpcFromStatus(status);
   }
@@ -121,8 +119,7 @@ class AdministrationService : public v1::AdministrationService::Service {
     if (!certificate.ok()) return RpcFromStatus(certificate.status());
     auto url = make_login_link_(*certificate);
     if (!url.ok()) return RpcFromStatus(url.status());
-    spdlog::info("made a login link for {}",
-                 Printable(absl::StrJoin(peer->names, ", ")));
+    LogInfo("made a login link for ", absl::StrJoin(peer->names, ", "));
     response->set_url(*std::move(url));
     *response->mutable_valid() = ToProto(login_link_life_);
     return grpc::Status::OK;
@@ -153,10 +150,10 @@ class AdministrationService : public v1::AdministrationService::Service {
     if (status.ok()) {
       // The backup is complete, also if the caller does not read this.
       call.Write(response, writer).IgnoreError();
-      spdlog::info("backed up {} bytes to {}", response.bytes(), directory);
+      LogInfo("backed up ", response.bytes(), " bytes to ", directory);
     } else {
-      spdlog::warn("no backup to {}: {}", directory,
-                   Excerpt(Printable(status.message()), kMaxErrorText));
+      LogWarning("no backup to ", directory, ": ",
+                 Excerpt(Printable(status.message()), kMaxErrorText));
     }
     return RpcFromStatus(status);
   }

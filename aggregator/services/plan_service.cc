@@ -1,7 +1,6 @@
 #include "aggregator/services/plan_service.h"
 
 #include <grpcpp/server_context.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <set>
@@ -17,6 +16,7 @@
 #include "aggregator/rpc/working_call.h"
 #include "aggregator/services/meanwhile.h"
 #include "base/excerpt.h"
+#include "base/log.h"
 #include "base/printable.h"
 #include "base/rpc_error.h"
 #include "base/status_macros.h"
@@ -128,9 +128,10 @@ class PlanService : public v1::PlanService::Service {
               const auto connection = ingest_.FindConnection(name);
               return connection.has_value() && connection->agent == name;
             }));
-    spdlog::info("collecting {} for {}; machines: {}",
-                 Excerpt(Printable(absl::StrJoin(meanwhile.countersets, ", "))),
-                 absl::FormatDuration(duration), meanwhile.queries.size());
+    LogInfo("collecting ",
+            Excerpt(Printable(absl::StrJoin(meanwhile.countersets, ", "))),
+            " for ", absl::FormatDuration(duration),
+            "; machines: ", meanwhile.queries.size());
     v1::CollectMeanwhileResponse response;
     response.set_machines(static_cast<uint32_t>(meanwhile.queries.size()));
     response.set_away_machines(static_cast<uint32_t>(meanwhile.away_machines));

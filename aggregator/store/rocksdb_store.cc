@@ -1,8 +1,6 @@
 // The embedded store: a log of batches as received, chunks made from the
 // batches, and the definitions that give them meaning.
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -37,6 +35,7 @@
 #include "aggregator/store/tables/machine_table.h"
 #include "aggregator/store/tables/name_migration.h"
 #include "aggregator/store/tables/room.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"
 
@@ -335,7 +334,7 @@ class RocksDbStore : public Store {
   absl::Status ReportLostCommits() {
     ASSIGN_OR_RETURN(mark_, ReadCommitMark(*database_));
     const std::vector<std::string> lost = LostCommits(*database_, mark_);
-    for (const std::string& text : lost) spdlog::error("{}", text);
+    for (const std::string& text : lost) LogError(text);
     RETURN_IF_ERROR(lost_definitions_.Load());
     if (!lost.empty()) {
       RETURN_IF_ERROR(lost_definitions_.Note());

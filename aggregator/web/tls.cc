@@ -4,12 +4,12 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
-#include <spdlog/spdlog.h>
 
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator::web {
@@ -137,8 +137,7 @@ absl::Status TlsServer::Refresh() {
 
 SSL* TlsServer::Accept(int fd) {
   if (const absl::Status status = Refresh(); !status.ok()) {
-    spdlog::error("the page goes on with its last certificate: {}",
-                  std::string(status.message()));
+    LogError("the page goes on with its last certificate: ", status.message());
   }
   SSL* const ssl = SSL_new(context_.get());
   if (ssl == nullptr) return nullptr;

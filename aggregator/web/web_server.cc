@@ -1,6 +1,5 @@
 #include "aggregator/web/web_server.h"
 
-#include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 
 #include <utility>
@@ -11,6 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator::web {
@@ -72,7 +72,7 @@ absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(
   if (!options.address_file.empty()) {
     RETURN_IF_ERROR(WriteFile(options.address_file, server->address_ + "\n"));
   }
-  spdlog::info("serving the page at https://{}", server->address_);
+  LogInfo("serving the page at https://", server->address_);
   return server;
 }
 

@@ -1,9 +1,9 @@
 #include "agent/deliver/spool/spool_writer.h"
 
-#include <spdlog/spdlog.h>
-
 #include <string>
 #include <utility>
+
+#include "base/log.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -90,12 +90,12 @@ void SpoolWriter::Report(const absl::Status& status) {
   // Logs each change of state: until the spool can be written, samples exist
   // only in this process.
   if (!status.ok() && !is_failing_) {
-    spdlog::warn(
+    LogWarning(
         "cannot write the spool; samples are kept only in memory until it can "
-        "be written: {}",
-        std::string(status.message()));
+        "be written: ",
+        status.message());
   } else if (status.ok() && is_failing_) {
-    spdlog::info("the spool can be written again");
+    LogInfo("the spool can be written again");
   }
   is_failing_ = !status.ok();
 }

@@ -1,7 +1,5 @@
 #include "aggregator/store/compaction/compactor.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -14,6 +12,7 @@
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/loss_table.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
 
@@ -237,7 +236,7 @@ absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
           // A batch that stays in the log would be tried again after each
           // restart.
           damaged.push_back(sequence);
-          spdlog::error("removed for good: {}", std::string(damage.message()));
+          LogError("removed for good: ", damage.message());
           return absl::OkStatus();
         });
     if (absl::IsFailedPrecondition(read)) {

@@ -5,7 +5,6 @@
 #include <rocksdb/listener.h>
 #include <rocksdb/sst_file_reader.h>
 #include <rocksdb/table.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cstdarg>
@@ -21,6 +20,7 @@
 #include "aggregator/store/tables/manifest.h"
 #include "aggregator/store/tables/room.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
 
@@ -89,7 +89,7 @@ class BackgroundErrors : public rocksdb::EventListener {
   // RocksDB checks every few seconds whether the disk has space again.
   void OnErrorRecoveryEnd(
       const rocksdb::BackgroundErrorRecoveryInfo& info) override {
-    if (info.new_bg_error.ok()) spdlog::info("the store can write again");
+    if (info.new_bg_error.ok()) LogInfo("the store can write again");
   }
 
  private:
@@ -106,7 +106,7 @@ class RocksDbLog : public rocksdb::Logger {
   void Logv(const char* format, va_list arguments) override {
     char text[1024];
     std::vsnprintf(text, sizeof text, format, arguments);
-    spdlog::debug("rocksdb: {}", text);
+    LogDebug("rocksdb: ", text);
   }
 };
 
@@ -184,7 +184,7 @@ absl::Status FromRocksDb(const rocksdb::Status& status,
 }
 
 void LogDamage(const absl::Status& damage) {
-  spdlog::error("skipped: {}", std::string(damage.message()));
+  LogError("skipped: ", damage.message());
 }
 
 PrefixIterator::PrefixIterator(rocksdb::DB* database,
@@ -317,10 +317,10 @@ bool Database::CheckManifest() {
       "kept in ",
       DamagedFilesIn(directory_));
   if (end->damaged_at.has_value()) {
-    spdlog::warn(
-        "{} cannot be read from byte {} on: a power cut interrupted a write to "
-        "it, or it is damaged and acknowledged batches may be missing{}",
-        *manifest, *end->damaged_at, aside);
+    LogWarning(*manifest, " cannot be read from byte ", *end->damaged_at,
+               " on: a power cut interrupted a write to it, or it is damaged "
+               "and acknowledged batches may be missing",
+               aside);
   }
   const uint64_t next = end->last_change + 1;
   if (wal_.first_change.value_or(next) <= next) {
