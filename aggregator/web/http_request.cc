@@ -5,11 +5,10 @@
 #include <boost/beast/core/error.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
+#include <charconv>
 #include <cstdint>
 #include <limits>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -56,13 +55,14 @@ absl::StatusOr<std::string> DecodePart(absl::string_view text) {
       continue;
     }
     const absl::string_view digits = text.substr(i + 1, 2);
+    const char* const end = digits.data() + digits.size();
+    uint8_t byte = 0;
     if (digits.size() < 2 ||
-        !absl::ascii_isxdigit(static_cast<unsigned char>(digits[0])) ||
-        !absl::ascii_isxdigit(static_cast<unsigned char>(digits[1]))) {
+        std::from_chars(digits.data(), end, byte, 16).ptr != end) {
       return absl::InvalidArgumentError(
           "a percent sign in the query begins no byte such as %5C");
     }
-    decoded.append(absl::HexStringToBytes(digits));
+    decoded.push_back(static_cast<char>(byte));
     i += 2;
   }
   return decoded;

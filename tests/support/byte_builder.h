@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 
@@ -58,8 +57,14 @@ inline std::string Utf16(absl::string_view ascii) {
 // Parses hexadecimal digits such as "1a 72 FC". Spaces and newlines are
 // ignored.
 inline std::string FromHex(absl::string_view digits) {
-  return absl::HexStringToBytes(
-      absl::StrReplaceAll(digits, {{" ", ""}, {"\n", ""}}));
+  const std::string packed =
+      absl::StrReplaceAll(digits, {{" ", ""}, {"\n", ""}});
+  std::string bytes;
+  for (size_t i = 0; i < packed.size(); i += 2) {
+    bytes.push_back(
+        static_cast<char>(std::stoi(packed.substr(i, 2), nullptr, 16)));
+  }
+  return bytes;
 }
 
 // Returns `bytes` with the 32 bits at `offset` replaced by `value`.

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "perflib/counter_type.h"
 #include "tests/agent/source/linux/linux_fixture.h"
+#include "tests/support/byte_builder.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -631,7 +632,7 @@ TEST_F(RegistrationTest, GuidsAreMicrosoftsOrDerivedFromNames) {
       {"GPU Process Memory", "{f802502b-77b4-4713-81b3-3be05759da5d}"},
       {"GPU Adapter Memory", "{be2139c7-ab81-424d-b107-d87f7c9322ac}"},
   };
-  const std::string dns = absl::HexStringToBytes(
+  const std::string dns = testing::FromHex(
       "6ba7b8109dad11d180b400c04fd430c8");  // RFC 4122, appendix C
   const std::string name_space = Uuid5(dns, "countersets.fleetperf");
   EXPECT_EQ(absl::BytesToHexString(name_space),

@@ -10,12 +10,12 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/codec/chunk_builder.h"
 #include "base/status_macros.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/support/byte_builder.h"
 #include "tests/support/countersets.h"
 #include "tests/support/raw_samples.h"
 #include "tests/support/status_matchers.h"
@@ -542,10 +542,10 @@ TEST(ChunkTest, KeepsLargeIndexesInTheBody) {
 // ticks of two disks, in the columns of Disks.
 TEST(ChunkTest, ReadsVersion3) {
   const EncodedChunk encoded = {
-      .head = absl::HexStringToBytes(
+      .head = testing::FromHex(
           "03030180ade20480dac40980dac40980ade2048080ced9e698e9ee01070280dac409"
           "000080b4eeece7fd9691fe010080ade2040001660000021d020a030103000800"),
-      .body = absl::HexStringToBytes(
+      .body = testing::FromHex(
           "020404433a443a0200000000000103010200000000030102000000030000e8070401"
           "d00f000400021428000214280000050301020004000201000002010000")};
   const auto query = Disks().frame.query;
@@ -576,13 +576,13 @@ TEST(ChunkTest, ReadsVersion3) {
 TEST(ChunkTest, ReadsVersion4) {
   constexpr uint64_t kTicks = 50;
   const EncodedChunk encoded = {
-      .head = absl::HexStringToBytes(
+      .head = testing::FromHex(
           "04320180ade204809dd3e901809dd3e90180ade2048080ced9e698e9ee01070280"
           "dac409000080b4eeece7fd9691fe010080ade204000101660000021d021f03012d"
           "00e50203004600020404433a443a02000000000001030102000000000301020000"
           "0032000080fa8fe2faed953603000000e102030008000100aef1e483f2debac930"
           "000000001003010600"),
-      .body = absl::HexStringToBytes(
+      .body = testing::FromHex(
           "01a0ba86f8cbb8b103388b7b0554a4057f1ac99f39ff97a2c7c4906d73a05e19b3"
           "3755943fc8e06161879fbe7cb8d66ed5d26b8a13f9f38d6f5c0d72ee07f36795d3"
           "c4957d16156a2f18585097a187bb18a57c8587c485eedc0f9a983cc59a03c7e043"
