@@ -5,6 +5,7 @@
 #include <rocksdb/listener.h>
 #include <rocksdb/sst_file_reader.h>
 #include <rocksdb/table.h>
+#include <rocksdb/version.h>
 
 #include <algorithm>
 #include <cstdarg>
@@ -412,8 +413,12 @@ absl::Status Database::UseLiveFiles(
   RETURN_IF_ERROR(
       FromRocksDb(database_->DisableFileDeletions(), "keep its files"));
   const absl::Cleanup enable = [this] {
-    // Other callers may also have disabled deletions.
+#if ROCKSDB_MAJOR >= 9
+    database_->EnableFileDeletions().PermitUncheckedError();
+#else
+    // Deletions that other callers have disabled remain disabled.
     database_->EnableFileDeletions(/*force=*/false).PermitUncheckedError();
+#endif
   };
   std::vector<rocksdb::LiveFileStorageInfo> files;
   RETURN_IF_ERROR(FromRocksDb(database_->GetLiveFilesStorageInfo({}, &files),
