@@ -1,6 +1,7 @@
 #include "aggregator/web/live_stream.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -99,7 +100,7 @@ std::string LiveState::Add(const v1::SubscribeResponse& message) {
               out->append(json);
             });
   if (message.has_unreachable()) {
-    unreachable_ = "[";
+    unreachable_.assign(1, '[');  // GCC 12 warns of = "["
     for (const v1::UnreachablePeer& peer : message.unreachable().peers()) {
       absl::StrAppend(&unreachable_, unreachable_.size() > 1 ? "," : "",
                       ToJson(peer));
