@@ -5,6 +5,8 @@ namespace {
 
 // The limit of updates held while history is read.
 constexpr size_t kMaxHeldUpdates = 1000;
+// The limit of remembered ends of series in dropped updates.
+constexpr size_t kMaxDroppedEnds = 10'000;
 
 }  // namespace
 
@@ -13,14 +15,37 @@ void FeedListener::Deliver(std::shared_ptr<const FeedUpdate> update) {
   if (has_left_) return;
   if (is_holding_) {
     held_.push_back(std::move(update));
-    if (held_.size() <= kMaxHeldUpdates) return;
-    for (const SeriesValues& values : held_.front()->values) {
-      lagged_ += values.count();
-    }
-    held_.pop_front();
+    if (held_.size() > kMaxHeldUpdates) DropOldest();
     return;
   }
   Send(std::move(update));
+}
+
+void FeedListener::DropOldest() {
+  const FeedUpdate& oldest = *held_.front();
+  const bool knows_ends = dropped_ends_.size() <= kMaxDroppedEnds;
+  for (const SeriesValues& values : oldest.values) {
+    lagged_ += values.count();
+    if (knows_ends) dropped_ends_.erase(values.series->id());
+  }
+  if (knows_ends) {
+    dropped_ends_.insert(oldest.ended.begin(), oldest.ended.end());
+  }
+  held_.pop_front();
+}
+
+// The feed does not repeat the end of a series. If some ends are unknown, all
+// series of the history end; those that live return with their next value.
+FeedUpdate FeedListener::TakeDropped() {
+  FeedUpdate dropped{.lagged = std::exchange(lagged_, 0)};
+  const auto ends = std::exchange(dropped_ends_, {});
+  for (const uint32_t id : in_history_) {
+    if (ends.size() > kMaxDroppedEnds || ends.contains(id)) {
+      dropped.ended.push_back(id);
+    }
+  }
+  NoteEnds(dropped);
+  return dropped;
 }
 
 void FeedListener::Send(std::shared_ptr<const FeedUpdate> update) {
@@ -58,9 +83,8 @@ void FeedListener::Release(SeenBatches history) {
   if (has_left_) return;
   is_holding_ = false;
   history_ = std::move(history);
-  if (lagged_ > 0) {
-    outbox_->Add(
-        std::make_shared<const FeedUpdate>(FeedUpdate{.lagged = lagged_}));
+  if (FeedUpdate dropped = TakeDropped(); !dropped.empty()) {
+    outbox_->Add(std::make_shared<const FeedUpdate>(std::move(dropped)));
   }
   for (auto& update : std::exchange(held_, {})) Send(std::move(update));
 }

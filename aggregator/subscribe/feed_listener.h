@@ -19,7 +19,8 @@ namespace fleetperf::aggregator {
 
 // Joins stored history to live updates without a gap or a repetition. Holds
 // updates back until the history is read, and then skips the batches that the
-// history contained. Thread-safe.
+// history contained. Of more held updates than fit in memory, the oldest are
+// dropped, except the ends of series. Thread-safe.
 class FeedListener {
  public:
   // If `reads_history`, holds updates back until Release.
@@ -40,6 +41,9 @@ class FeedListener {
   void Leave(FeedUpdate ends);
 
  private:
+  void DropOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns what the subscriber must know of the dropped updates.
+  FeedUpdate TakeDropped() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sends the part of an update that is new.
   void Send(std::shared_ptr<const FeedUpdate> update)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -54,6 +58,9 @@ class FeedListener {
   bool is_holding_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::shared_ptr<const FeedUpdate>> held_ ABSL_GUARDED_BY(mutex_);
   uint64_t lagged_ ABSL_GUARDED_BY(mutex_) = 0;  // dropped while held
+  // The ids of series that ended in dropped updates and did not return in
+  // later ones. Incomplete if there are more than kMaxDroppedEnds.
+  absl::flat_hash_set<uint32_t> dropped_ends_ ABSL_GUARDED_BY(mutex_);
   SeenBatches history_ ABSL_GUARDED_BY(mutex_);
   // The ids of series of the history that have not ended. The feed may not know
   // them yet.

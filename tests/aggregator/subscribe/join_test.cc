@@ -3,6 +3,11 @@
 
 #include <deque>
 #include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/aggregator/subscribe/hub_fixture.h"
 
@@ -10,11 +15,13 @@ namespace fleetperf::aggregator {
 namespace {
 
 using testing::ClocksAt;
+using ::testing::Contains;
 using testing::DiskAgent;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::kQueue;
 using testing::kStart;
+using ::testing::Not;
 
 constexpr char kTransfers[] = "\\Disk(*)\\Transfers/sec";
 
@@ -212,6 +219,89 @@ TEST_P(JoinTest, DoesNotRepeatAResentBatch) {
   hub_.OnBatch(batch);
   Work();
   EXPECT_THAT(reader->Read(), IsEmpty());
+}
+
+// History is read so late that the oldest updates held for it were dropped.
+class LateHistoryTest : public JoinTest {
+ protected:
+  static constexpr int kFirst = 102;
+  static constexpr int kLast = kFirst + 1100;  // 1,000 updates are held
+
+  // C: and D: are stored at 100 s and 101 s.
+  LateHistoryTest() {
+    agent_.Ticks(100, 101, {{c_, 3}, {d_, 4}});
+    StoreNext(agent_);
+    other_ = SubscribeCommitted(kQueue, {});
+    reader_ = Subscribe({kQueue}, {.start = kStart + absl::Seconds(99)});
+  }
+
+  void ArriveAt(int second,
+                const std::vector<std::pair<uint32_t, uint64_t>>& rates) {
+    agent_.Ticks(second, second, rates);
+    Arrive(agent_);
+  }
+  // C: alone arrives from `first` on. Then history is read.
+  std::vector<std::string> ReadWithC(int first) {
+    for (int t = first; t <= kLast; ++t) ArriveAt(t, {{c_, 3}});
+    Committed();
+    return reader_->Read();
+  }
+
+  // Returns the numbers of the series that the subscriber has after the notes.
+  static std::set<std::string> Living(const std::vector<std::string>& notes) {
+    std::set<std::string> living;
+    for (const std::string& note : notes) {
+      const std::string number = note.substr(1, note.find(' ') - 1);
+      if (note[0] == '+') living.insert(number);
+      if (note[0] == '-') living.erase(number);
+    }
+    return living;
+  }
+
+  DiskAgent agent_{&store_};
+  const uint32_t c_ = agent_.Disk("C:");
+  const uint32_t d_ = agent_.Disk("D:");
+  std::unique_ptr<Reader> other_;  // its feed exists before that of reader_
+  std::unique_ptr<Reader> reader_;
+};
+
+INSTANTIATE_TEST_SUITE_P(, LateHistoryTest, ::testing::Bool(),
+                         [](const auto& kind) -> std::string {
+                           return kind.param ? "Chunks" : "Log";
+                         });
+
+TEST_P(LateHistoryTest, EndsASeriesWhoseEndWasDropped) {
+  const auto notes = ReadWithC(kFirst);
+  EXPECT_EQ(reader_->lagged(), kLast + 1 - kFirst - 1000);
+  EXPECT_THAT(notes, Contains("2@101=4"));
+  EXPECT_THAT(Living(notes), ElementsAre("1"));
+  EXPECT_THAT(notes, Not(Contains("-1")));
+  EXPECT_EQ(notes.back(), absl::StrCat("1@", kLast, "=3"));
+}
+
+TEST_P(LateHistoryTest, DoesNotEndASeriesThatReturned) {
+  ArriveAt(kFirst, {{c_, 3}});
+  for (int t = kFirst + 1; t <= kLast; ++t) ArriveAt(t, {{c_, 3}, {d_, 5}});
+  Committed();
+  const auto notes = reader_->Read();
+  EXPECT_GT(reader_->lagged(), 0);
+  EXPECT_THAT(Living(notes), ElementsAre("1", "2"));
+  EXPECT_THAT(notes, Not(Contains("-2")));
+}
+
+// Processes come and go while updates are dropped: more of them than the
+// listener remembers the ends of.
+TEST_P(LateHistoryTest, EndsASeriesAmongManyWhoseEndsWereDropped) {
+  std::vector<std::pair<uint32_t, uint64_t>> rates = {{c_, 3}, {d_, 4}};
+  for (uint32_t i = 1; i <= 10'001; ++i) {
+    rates.emplace_back(agent_.Disk("sh", i), 1);
+  }
+  ArriveAt(kFirst, rates);
+  ArriveAt(kFirst + 1, {{c_, 3}, {d_, 4}});
+  const auto notes = ReadWithC(kFirst + 2);
+  EXPECT_THAT(notes, Contains("2@101=4"));
+  EXPECT_THAT(Living(notes), ElementsAre("1"));
+  EXPECT_EQ(notes.back(), absl::StrCat("1@", kLast, "=3"));
 }
 
 }  // namespace
