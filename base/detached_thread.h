@@ -5,12 +5,15 @@
 
 #include <functional>
 
+#include "absl/status/status.h"
+
 namespace fleetperf {
 
-// Runs `work` on a new thread, and ends the process if the system has none.
+// Runs `work` on a new thread. Returns an error, usually Unavailable, if the
+// system starts none: a limit of processes or of memory is reached.
 // Instead of std::thread::detach, which on Windows, with MinGW's threads, fails
 // or hangs if the thread has ended before.
-void RunDetached(std::function<void()> work);
+absl::Status RunDetached(std::function<void()> work);
 
 }  // namespace fleetperf
 

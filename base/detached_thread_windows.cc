@@ -4,10 +4,10 @@
 #include <cerrno>
 #include <cstdint>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 #include "base/detached_thread.h"
+#include "base/os_error.h"
 
 namespace fleetperf {
 namespace {
@@ -22,13 +22,14 @@ unsigned __stdcall Run(void* argument) {
 
 }  // namespace
 
-void RunDetached(std::function<void()> work) {
+absl::Status RunDetached(std::function<void()> work) {
   auto owned = std::make_unique<Work>(std::move(work));
   const uintptr_t thread =
       _beginthreadex(nullptr, 0, Run, owned.get(), 0, nullptr);
-  if (thread == 0) throw std::system_error(errno, std::generic_category());
+  if (thread == 0) return StatusFromErrno(errno, "cannot start a thread");
   owned.release();
   CloseHandle(reinterpret_cast<HANDLE>(thread));
+  return absl::OkStatus();
 }
 
 }  // namespace fleetperf

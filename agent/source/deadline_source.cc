@@ -21,8 +21,9 @@ constexpr absl::Duration kHangs = absl::Seconds(3);
 // for answers again.
 constexpr int kQuickAnswers = 10;
 
-// A thread that makes calls, one at a time. A hanging call keeps the worker,
-// and therefore the source, alive after all other owners have released it.
+// A thread that makes calls, one at a time. It starts with the first Call, and
+// ends after Stop. A hanging call keeps the worker, and therefore the source,
+// alive after all other owners have released it.
 class Worker : public std::enable_shared_from_this<Worker> {
  public:
   // A call that may outlive its caller's patience.
@@ -44,11 +45,6 @@ class Worker : public std::enable_shared_from_this<Worker> {
         clock_(*clock),
         changed_(clock) {}
 
-  // Starts the thread, which ends after Stop.
-  void Start() {
-    RunDetached([self = shared_from_this()] { self->Run(); });
-  }
-
   void Stop() {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
@@ -64,6 +60,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
     return running_ == nullptr && waiting_.empty();
   }
 
+  // Begins a call, after a first Call has succeeded.
   std::shared_ptr<Pending> Begin(const char* what,
                                  std::function<absl::Status()> run) {
     auto pending = std::make_shared<Pending>(Pending{
@@ -90,6 +87,11 @@ class Worker : public std::enable_shared_from_this<Worker> {
     {
       absl::MutexLock lock(&mutex_);
       if (running_ != nullptr && running_->is_overdue) return StillHangs();
+      if (!has_thread_) {
+        RETURN_IF_ERROR(
+            RunDetached([self = shared_from_this()] { self->Run(); }));
+        has_thread_ = true;
+      }
     }
     const auto pending = Begin(what, std::move(run));
     absl::MutexLock lock(&mutex_);
@@ -150,6 +152,7 @@ class Worker : public std::enable_shared_from_this<Worker> {
   Wakeup changed_;
   std::vector<std::shared_ptr<Pending>> waiting_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<Pending> running_ ABSL_GUARDED_BY(mutex_);
+  bool has_thread_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
@@ -287,7 +290,7 @@ class DeadlineSource : public Source {
         name_(std::move(name)),
         deadline_(deadline),
         clock_(clock),
-        worker_(StartWorker()) {}
+        worker_(MakeWorker()) {}
   ~DeadlineSource() override { worker_->Stop(); }
 
   DefinedCounters DefineCounters(std::vector<PlannedQuery>* queries) override {
@@ -334,7 +337,7 @@ class DeadlineSource : public Source {
   }
 
   absl::StatusOr<std::unique_ptr<QueryHandle>> OpenQueryHandle() override {
-    const std::shared_ptr<Worker> worker = StartWorker();
+    const std::shared_ptr<Worker> worker = MakeWorker();
     auto handle = Fetch<std::unique_ptr<QueryHandle>>(
         *worker, "PerfOpenQueryHandle",
         [source = source_] { return source->OpenQueryHandle(); });
@@ -364,7 +367,7 @@ class DeadlineSource : public Source {
         return absl::UnavailableError(absl::StrCat(
             name_, " still has not answered PerfEnumerateCounterSetInstances"));
       }
-      list.worker = StartWorker();
+      list.worker = MakeWorker();
     }
     ++list.callers;
     return list.worker;
@@ -378,10 +381,8 @@ class DeadlineSource : public Source {
     if (list->second.worker->IsIdle()) instance_lists_.erase(list);
   }
 
-  std::shared_ptr<Worker> StartWorker() const {
-    auto worker = std::make_shared<Worker>(name_, deadline_, clock_);
-    worker->Start();
-    return worker;
+  std::shared_ptr<Worker> MakeWorker() const {
+    return std::make_shared<Worker>(name_, deadline_, clock_);
   }
 
   const std::shared_ptr<Source> source_;

@@ -18,7 +18,8 @@ namespace fleetperf::agent {
 // query handle, one for each counterset whose instances are being listed (kept
 // only while the call hangs), and one for all other calls. A call that misses
 // the deadline fails with DeadlineExceeded; until it returns, every other call
-// of its thread fails with DeadlineExceeded or Unavailable. QueryCounterData
+// of its thread fails with DeadlineExceeded or Unavailable. If the system does
+// not start the thread, the call fails with Unavailable. QueryCounterData
 // waits for the patience of its handle only; see the .cc file. Messages name
 // the machine `name`. The threads keep `source` alive until a hanging call
 // returns. `source` must be thread-safe.

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
 #include "aggregator/peers/frame_join.h"
 #include "aggregator/peers/peer_calls.h"
 #include "aggregator/peers/places.h"
+#include "aggregator/query/ordered_work.h"
 #include "aggregator/query/question.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/samples/stored_machine.h"
@@ -116,24 +116,22 @@ absl::Status FleetView::Describe(const v1::DescribeRequest& request) {
   }
   const size_t peers = options_.peers.size();
   std::vector<absl::StatusOr<Description>> answers(peers);
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < peers; ++i) {
-    threads.emplace_back([&, i] {
-      DescriptionReader reader(&schemas);
-      const auto read = [&](const v1::DescribeResponse& response) {
-        absl::MutexLock lock(&mutex);
-        return reader.Add(response);
-      };
-      const absl::Status described =
-          DescribePeer(options_.parent, options_.peers[i].get(), request, read);
-      if (described.ok()) {
-        answers[i] = reader.Take();
-      } else {
-        answers[i] = described;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  const auto describe = [&](size_t i, bool) -> absl::StatusOr<Description> {
+    DescriptionReader reader(&schemas);
+    const auto read = [&](const v1::DescribeResponse& response) {
+      absl::MutexLock lock(&mutex);
+      return reader.Add(response);
+    };
+    RETURN_IF_ERROR(
+        DescribePeer(options_.parent, options_.peers[i].get(), request, read));
+    return reader.Take();
+  };
+  OrderedWork<absl::StatusOr<Description>>(peers, peers, describe)
+      .Run([&](size_t i, absl::StatusOr<Description> description) {
+        answers[i] = std::move(description);
+        return absl::OkStatus();
+      })
+      .IgnoreError();
   RETURN_IF_ERROR(CheckNotCancelled(options_.is_cancelled));
   std::set<std::string> stores = {own.store_id};
   Found found;

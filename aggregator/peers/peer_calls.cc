@@ -4,12 +4,12 @@
 #include <grpcpp/client_context.h>
 
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/peers/sample_decoder.h"
+#include "aggregator/query/ordered_work.h"
 #include "base/clock.h"
 #include "base/rpc_deadline.h"
 #include "base/rpc_error.h"
@@ -178,16 +178,18 @@ absl::Status ReadFromPeer(
 std::vector<MachinesOfPeer> ListMachinesOfPeers(
     const grpc::ServerContextBase* parent, const Peers::List& peers,
     const v1::ListMachinesRequest& request) {
-  std::vector<MachinesOfPeer> answers(
-      peers.size(), {.page = absl::UnknownError("not asked")});
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < peers.size(); ++i) {
-    threads.emplace_back([&, i] {
-      answers[i].address = peers[i]->address();
-      answers[i].page = ListMachinesOfPeer(parent, peers[i].get(), request);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  const auto ask = [&](size_t i, bool) {
+    return MachinesOfPeer{
+        .address = peers[i]->address(),
+        .page = ListMachinesOfPeer(parent, peers[i].get(), request)};
+  };
+  std::vector<MachinesOfPeer> answers;
+  OrderedWork<MachinesOfPeer>(peers.size(), peers.size(), ask)
+      .Run([&](size_t, MachinesOfPeer answer) {
+        answers.push_back(std::move(answer));
+        return absl::OkStatus();
+      })
+      .IgnoreError();
   return answers;
 }
 

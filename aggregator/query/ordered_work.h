@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -26,9 +27,9 @@
 
 namespace fleetperf::aggregator {
 
-// The thread that calls Run uses all items and makes some of them. Run joins
-// the other threads before it returns. Thread-compatible: Run must be called at
-// most once.
+// The thread that calls Run uses all items and makes some of them: all, if the
+// system starts no other thread. Run joins the other threads before it returns.
+// Thread-compatible: Run must be called at most once.
 template <typename Item>
 class OrderedWork {
  public:
@@ -42,7 +43,7 @@ class OrderedWork {
   // Uses an item, on the thread that called Run. An error ends the work.
   using Use = std::function<absl::Status(size_t number, Item item)>;
 
-  // `threads` includes the thread that calls Run and must be at least 1. `make`
+  // `threads` includes the thread that calls Run; 0 is the same as 1. `make`
   // must be thread-safe.
   OrderedWork(size_t count, size_t threads, Make make)
       : count_(count),
@@ -52,10 +53,7 @@ class OrderedWork {
 
   // Makes and uses all items. Returns the first error of `use`.
   absl::Status Run(const Use& use) {
-    std::vector<std::thread> helpers;
-    for (size_t i = 1; i < threads_; ++i) {
-      helpers.emplace_back([this] { Help(); });
-    }
+    std::vector<std::thread> helpers = StartHelpers();
     absl::Status status;
     for (size_t number = 0; number < count_ && status.ok(); ++number) {
       status = use(number, Take(number));
@@ -76,6 +74,19 @@ class OrderedWork {
   static constexpr size_t MaxAhead(size_t threads) { return 2 * threads + 12; }
 
  private:
+  // Starts fewer helpers if the system does not start all of them.
+  std::vector<std::thread> StartHelpers() {
+    std::vector<std::thread> helpers;
+    try {
+      while (helpers.size() + 1 < threads_) {
+        helpers.emplace_back([this] { Help(); });
+      }
+    } catch (const std::system_error&) {
+      // The calling thread makes what the missing helpers do not.
+    }
+    return helpers;
+  }
+
   void Help() {
     absl::MutexLock lock(&mutex_);
     const auto can_begin = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "aggregator/formula/unit.h"
 #include "aggregator/ingest/agent_limits.h"
 #include "aggregator/peers/peer_calls.h"
+#include "aggregator/query/ordered_work.h"
 #include "aggregator/query/request_limits.h"
 #include "aggregator/services/machine_pages.h"
 #include "aggregator/services/page.h"
@@ -323,22 +323,27 @@ std::vector<MachineInstances> FleetLists::InstancesOf(
   for (size_t i = 0; i < machines.size(); ++i) {
     of_peers[scope.HolderOf(machines[i])].push_back(i);
   }
+  const std::vector<std::pair<PeerChannel*, std::vector<size_t>>> holders(
+      of_peers.begin(), of_peers.end());
+  const auto ask = [&](size_t holder, bool) {
+    const auto& [peer, numbers] = holders[holder];
+    std::vector<std::string> names;
+    for (const size_t i : numbers) names.push_back(machines[i]);
+    return peer == nullptr ? own_.Instances(names, counterset)
+                           : FromPeer(EnumerateInstancesOfPeer(
+                                 caller.rpc, peer, names, counterset));
+  };
   std::vector<MachineInstances> found(machines.size());
-  std::vector<std::thread> threads;
-  for (const auto& [peer, numbers] : of_peers) {
-    threads.emplace_back([&, peer = peer, &numbers = numbers] {
-      std::vector<std::string> names;
-      for (const size_t i : numbers) names.push_back(machines[i]);
-      std::vector<MachineInstances> answers =
-          peer == nullptr ? own_.Instances(names, counterset)
-                          : FromPeer(EnumerateInstancesOfPeer(
-                                caller.rpc, peer, names, counterset));
-      for (size_t k = 0; k < numbers.size(); ++k) {
-        found[numbers[k]] = std::move(answers[k]);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  OrderedWork<std::vector<MachineInstances>>(holders.size(), holders.size(),
+                                             ask)
+      .Run([&](size_t holder, std::vector<MachineInstances> answers) {
+        const std::vector<size_t>& numbers = holders[holder].second;
+        for (size_t k = 0; k < numbers.size(); ++k) {
+          found[numbers[k]] = std::move(answers[k]);
+        }
+        return absl::OkStatus();
+      })
+      .IgnoreError();
   return found;
 }
 

@@ -5,6 +5,7 @@
 #include "absl/time/time.h"
 #include "base/wakeup.h"
 #include "gtest/gtest.h"
+#include "tests/support/status_matchers.h"
 
 namespace fleetperf {
 namespace {
@@ -15,11 +16,11 @@ TEST(DetachedThreadTest, EveryThreadRunsThoughItEndsAtOnce) {
   Wakeup changed;
   int ended = 0;
   for (int i = 1; i <= kThreads; ++i) {
-    RunDetached([&] {
+    ASSERT_OK(RunDetached([&] {
       absl::MutexLock lock(&mutex);
       ++ended;
       changed.Notify();
-    });
+    }));
     if (i % 2 == 0) continue;  // two threads end at a time
     absl::MutexLock lock(&mutex);
     ASSERT_TRUE(changed.Await(&mutex, absl::Minutes(1), [&] {

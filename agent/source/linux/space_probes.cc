@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/detached_thread.h"
+#include "base/logging.h"
 #include "base/wakeup.h"
 
 namespace fleetperf::agent {
@@ -57,12 +59,11 @@ class SpaceProbes::Threads : public std::enable_shared_from_this<Threads> {
     if (idle_ > 0) {
       asked_.NotifyOne();
     } else if (threads_ < max_threads_) {
-      ++threads_;
-      RunDetached([threads = shared_from_this()] { threads->Run(); });
+      StartThread();
     }
     answered_.Await(&mutex_, patience_, [this] {
       mutex_.AssertHeld();
-      return awaited_ == 0;
+      return awaited_ == 0 || threads_ == 0;
     });
     for (const auto& probe : probes) StopWaiting(probe.get());
   }
@@ -74,6 +75,19 @@ class SpaceProbes::Threads : public std::enable_shared_from_this<Threads> {
   }
 
  private:
+  // If no thread starts, the next question tries again.
+  void StartThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const absl::Status started =
+        RunDetached([threads = shared_from_this()] { threads->Run(); });
+    if (started.ok()) {
+      ++threads_;
+    } else {
+      log_.Warn("thread", absl::StrCat("the space of filesystems is absent "
+                                       "until a thread starts: ",
+                                       started.message()));
+    }
+  }
+
   // After a late answer, the next question is not waited for.
   void StopWaiting(SpaceProbe* probe) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!std::exchange(probe->is_awaited, false)) return;
@@ -118,6 +132,7 @@ class SpaceProbes::Threads : public std::enable_shared_from_this<Threads> {
   const AskForSpace ask_;
   const size_t max_threads_;
   const absl::Duration patience_;
+  LogOncePerCause log_;
 
   absl::Mutex mutex_;
   Wakeup asked_;

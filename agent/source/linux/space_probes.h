@@ -49,8 +49,9 @@ struct SpaceProbe {
 };
 
 // Threads that ask. One thread is enough while all filesystems answer; each
-// that hangs keeps one, up to a maximum. Then the other questions wait.
-// Thread-compatible. The threads may outlive the object.
+// that hangs keeps one, up to a maximum. Then the other questions wait, and
+// also while the system starts no thread. Thread-compatible. The threads may
+// outlive the object.
 class SpaceProbes {
  public:
   SpaceProbes(AskForSpace ask, size_t max_threads, absl::Duration patience);

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/peers/description.h"
+#include "aggregator/peers/peer_calls.h"
 #include "aggregator/peers/peers.h"
 #include "aggregator/peers/sample_answer.h"
 #include "base/certificates.h"
@@ -23,6 +24,7 @@
 #include "base/tls_identity.h"
 #include "fleetperf/v1/peer.grpc.pb.h"
 #include "tests/support/disk_agent.h"
+#include "tests/support/no_new_threads.h"
 #include "tests/support/query_results.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/store_wrapper.h"
@@ -216,6 +218,31 @@ TEST_F(FleetViewTest, ReadsStoresWhoseNewestSampleIsUnknown) {
   ASSERT_OK_AND_ASSIGN(const auto results, Query(*MakeView(At(29))));
   ASSERT_EQ(results.size(), 2);
   EXPECT_FALSE(results[0].points.empty());
+}
+
+// At a limit of processes.
+TEST_F(FleetViewTest, AsksAllPeersIfNoThreadStarts) {
+  ASSERT_OK(Send(&own_, 0, 9));
+  TestStore other;
+  for (int i = 0; i < 2; ++i) {
+    AddPeer(&*other, At(29));
+    servers_.back()->Shutdown();  // it would need threads, too
+  }
+  const testing::NoNewThreads no_new_threads;
+  ASSERT_OK_AND_ASSIGN(
+      const auto view,
+      FleetView::Make({.own = *own_,
+                       .own_samples = *own_,
+                       .now_of = [](const std::string&) { return At(29); },
+                       .peers = peers_},
+                      v1::DescribeRequest(), /*paths=*/{}));
+  EXPECT_EQ(view->HolderOf("web-1"), nullptr);
+  ASSERT_EQ(view->unreachable().size(), 2);
+  EXPECT_EQ(view->unreachable()[1].address(), peers_[1]->address());
+  const auto lists = ListMachinesOfPeers(/*parent=*/nullptr, peers_, {});
+  ASSERT_EQ(lists.size(), 2);
+  EXPECT_EQ(lists[1].address, peers_[1]->address());
+  EXPECT_EQ(lists[1].page.status().code(), absl::StatusCode::kUnavailable);
 }
 
 }  // namespace

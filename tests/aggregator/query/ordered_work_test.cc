@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "tests/support/no_new_threads.h"
 #include "tests/support/status_matchers.h"
 
 namespace fleetperf::aggregator {
@@ -123,6 +124,22 @@ TEST(OrderedWork, MakesRefusedItemsInTurn) {
   EXPECT_EQ(used, NumbersTo(100));
   // No other was begun after the first.
   EXPECT_LE(tried_ahead, kThreads);
+}
+
+// At a limit of processes.
+TEST(OrderedWork, MakesAllItemsOnItsThreadIfNoOtherStarts) {
+  const std::thread::id caller = std::this_thread::get_id();
+  Work work(100, /*threads=*/4, [&](size_t number, bool) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    return number;
+  });
+  std::vector<size_t> used;
+  const testing::NoNewThreads no_new_threads;
+  EXPECT_OK(work.Run([&](size_t, size_t item) {
+    used.push_back(item);
+    return absl::OkStatus();
+  }));
+  EXPECT_EQ(used, NumbersTo(100));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "absl/synchronization/notification.h"
 #include "aggregator/query/range_query.h"
 #include "tests/support/disk_agent.h"
+#include "tests/support/no_new_threads.h"
 #include "tests/support/points_text.h"
 #include "tests/support/query_results.h"
 #include "tests/support/status_matchers.h"
@@ -138,6 +139,12 @@ TEST_F(ParallelQuery, AnswersLikeOneThread) {
   expect_same(kFleetSize / 2 * 6);
   request_.paths = {"\\Disk(E:)\\Transfers/sec"};
   expect_same(1);  // no other thread
+}
+
+TEST_F(ParallelQuery, AnswersIfNoThreadStarts) {
+  const auto expected = Ask(1);
+  const testing::NoNewThreads no_new_threads;
+  EXPECT_EQ(Ask(kThreads), expected);
 }
 
 TEST_F(ParallelQuery, ReturnsResultsBeforeTheFirstError) {

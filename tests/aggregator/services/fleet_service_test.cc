@@ -28,6 +28,8 @@
 #include "fleetperf/v1/fleet.grpc.pb.h"
 #include "proto/conversions.h"
 #include "tests/support/countersets.h"
+#include "tests/support/disk_agent.h"
+#include "tests/support/no_new_threads.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_store.h"
 
@@ -336,6 +338,21 @@ TEST_F(FleetServiceTest, ListsInstancesInPages) {
       stub_->ListInstances(&context, request, &response);
   ASSERT_TRUE(status.ok()) << status.error_message();
   EXPECT_GT(response.instances_size(), 1000);
+}
+
+// At a limit of processes.
+TEST_F(FleetServiceTest, ListsInstancesIfNoThreadStarts) {
+  testing::DiskAgent agent(&store_);
+  agent.Ticks(1, 1, {{agent.Disk("C:"), 3}});
+  ASSERT_OK(agent.Send());
+  const FleetLists lists(&scopes_, &own_machines_, &slots_);
+  v1::ListInstancesRequest request;
+  request.set_counterset("Disk");
+  v1::ListInstancesResponse response;
+  const testing::NoNewThreads no_new_threads;
+  ASSERT_OK(lists.ListInstances(request, {.key = "reader"}, &response));
+  ASSERT_EQ(response.instances_size(), 1);
+  EXPECT_EQ(response.instances(0).name(), "C:");
 }
 
 }  // namespace

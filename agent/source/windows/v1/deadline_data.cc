@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/detached_thread.h"
+#include "base/status_macros.h"
 #include "base/wakeup.h"
 
 namespace fleetperf::agent {
@@ -74,7 +75,7 @@ class DeadlineData : public PerformanceData {
     }
     if (data_ == nullptr) data_ = open_();
     const auto read = std::make_shared<Read>(data_, hanging_, &clock_);
-    RunDetached([read, value] { read->Run(value); });
+    RETURN_IF_ERROR(RunDetached([read, value] { read->Run(value); }));
     absl::Status status;
     if (read->Await(timeout_, &status, bytes)) return status;
     data_.reset();

@@ -19,8 +19,8 @@ inline constexpr int kMaxHangingReads = 8;
 
 // Each query runs on a thread of its own. After `timeout`, it fails with
 // Aborted, its thread keeps the data, and the next query opens other data.
-// While `hanging` counts kMaxHangingReads, queries fail at once with
-// Unavailable. `clock` must outlive the threads.
+// While `hanging` counts kMaxHangingReads, or the system starts no thread,
+// queries fail at once with Unavailable. `clock` must outlive the threads.
 std::unique_ptr<PerformanceData> MakeDeadlineData(OpenPerformanceData open,
                                                   absl::Duration timeout,
                                                   HangingReads hanging,

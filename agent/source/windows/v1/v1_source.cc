@@ -40,16 +40,19 @@ class Lister : public std::enable_shared_from_this<Lister> {
 
   // Begins a new list if it is time, or if the last had problems and there are
   // new names. Returns the status of the last. The first call waits for the
-  // first list, at most `patience`.
+  // first list, at most `patience`. If the system starts no thread, the next
+  // call begins the list, and this one fails unless there is an earlier list.
   absl::Status Refresh(absl::Duration patience) {
     const bool has_problems = !catalogue_->problems().empty();
     absl::MutexLock lock(&mutex_);
     const bool is_due =
         next_list_ <= clock_.Monotonic() || (has_new_names_ && has_problems);
     if (!is_listing_ && is_due) {
-      is_listing_ = true;
-      has_new_names_ = false;
-      RunDetached([self = shared_from_this()] { self->List(); });
+      const absl::Status started =
+          RunDetached([self = shared_from_this()] { self->List(); });
+      is_listing_ = started.ok();
+      if (started.ok()) has_new_names_ = false;
+      if (!started.ok() && !has_listed_) return started;
     }
     if (!std::exchange(has_waited_, true)) {
       changed_.Await(&mutex_, patience, [this] {

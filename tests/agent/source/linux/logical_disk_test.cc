@@ -5,11 +5,14 @@
 #include "absl/synchronization/mutex.h"
 #include "agent/source/linux/disk_counters.h"
 #include "tests/agent/source/linux/linux_fixture.h"
+#include "tests/support/log_capture.h"
+#include "tests/support/no_new_threads.h"
 
 namespace fleetperf::agent {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Reading;
 
@@ -245,6 +248,26 @@ TEST_F(LogicalDiskTest, BoundsTheThreadsOfHangingFilesystems) {
   for (int i = 0; i < 20; ++i) {
     SampleUntil(absl::StrCat("/export", i), "Free Megabytes", true);
   }
+}
+
+// At a limit of processes.
+TEST_F(LogicalDiskTest, HasNoSpaceUntilAThreadStarts) {
+  Mount("8:1", "data");
+  Write("proc/diskstats", "8 1 sda1 100\n");
+  {
+    const testing::LogCapture log;
+    const testing::NoNewThreads no_new_threads;
+    for (int i = 0; i < 2; ++i) {
+      const Reading reading = Sample("LogicalDisk");
+      clock_.Advance(absl::Seconds(1));
+      EXPECT_EQ(reading.Get("/data", "Disk Reads/sec"), 100);
+      EXPECT_EQ(reading.Get("/data", "Free Megabytes"), std::nullopt);
+    }
+    EXPECT_THAT(log.Lines(),
+                ElementsAre(HasSubstr("space of filesystems is absent until a "
+                                      "thread starts")));
+  }
+  SampleUntil("/data", "Free Megabytes", true);
 }
 
 }  // namespace
