@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "base/certificates.h"
 #include "base/config.h"
+#include "base/tls_files.h"
 
 namespace grpc {
 class AuthContext;
@@ -21,13 +22,6 @@ class ServerCredentials;
 }  // namespace grpc
 
 namespace fleetperf {
-
-// Paths of PEM files.
-struct TlsFiles {
-  std::string authority;  // one or several certificates
-  std::string certificate;
-  std::string key;
-};
 
 // Reads the files in the section "tls". All three are required. If systemd
 // passes a credential with the key's file name, that is the key.

@@ -1,14 +1,11 @@
 #include "base/daemon.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "absl/synchronization/mutex.h"
+#include "base/command_parser.h"
 #include "base/os.h"
-#include "base/parse_arguments.h"
-#include "base/printable.h"
 #include "base/service.h"
-#include "base/version.h"
 
 namespace fleetperf {
 
@@ -21,23 +18,21 @@ int RunDaemon(const DaemonDescription& description, int argc, char** argv,
   KeepFilesPrivate();  // they contain samples and the names of the fleet
   StopSignal stop;
   const char* name = description.name.c_str();
-  CLI::App app(description.purpose, description.name);
-  app.footer("Examples:\n" + description.examples);
-  app.set_version_flag("--version", description.name + " " + kVersion);
   std::string config_path;
-  app.add_option("--config", config_path, "The configuration file (YAML)")
-      ->type_name("FILE");
-  for (const DaemonFlag& flag : description.flags) {
-    app.add_option(flag.name, *flag.value, flag.help)->type_name(flag.type);
-  }
   bool needs_config = true;
-  std::function<absl::Status()> work = [&] { return run(config_path, stop); };
+  std::function<absl::Status()> work;
+  Command program(description.name, description.purpose,
+                  [&] { work = [&] { return run(config_path, stop); }; });
+  program.SetFooter("Examples:\n" + description.examples);
+  program.AcceptParentOptions();
+  program.AddText("--config", &config_path, "The configuration file (YAML)")
+      .SetType("FILE");
+  for (const DaemonFlag& flag : description.flags) {
+    program.AddText(flag.name, flag.value, flag.help).SetType(flag.type);
+  }
   if (HasServiceManager()) {
-    app.add_subcommand("service",
-                       "Run as a service; used by the "
-                       "service manager")
-        ->fallthrough()
-        ->callback([&] {
+    program.AddCommand(
+        "service", "Run as a service; used by the service manager", [&] {
           work = [&] {
             return RunAsService(description.name, stop,
                                 [&] { return run(config_path, stop); });
@@ -45,24 +40,18 @@ int RunDaemon(const DaemonDescription& description, int argc, char** argv,
         });
   }
   for (const DaemonCommand& command : description.commands) {
-    CLI::App* given = app.add_subcommand(command.name, command.help);
-    given->fallthrough()->callback([&] {
+    Command added = program.AddCommand(command.name, command.help, [&] {
       needs_config = command.needs_config;
       work = [&] { return command.run(config_path); };
     });
     for (const DaemonArgument& argument : command.arguments) {
-      given->add_option(argument.name, *argument.value, argument.help)
-          ->type_name("")
-          ->required(argument.required);
+      Option option =
+          added.AddText(argument.name, argument.value, argument.help)
+              .SetType("");
+      if (argument.required) option.Require();
     }
   }
-  const auto report_usage = [&](const std::string& error) {
-    std::fprintf(stderr, "%s: %s\n", name, Printable(error).c_str());
-    return 2;
-  };
-  if (const auto status = ParseArguments(app, argc, argv, report_usage)) {
-    return *status;
-  }
+  if (const auto status = program.Parse(argc, argv)) return *status;
 
   if (needs_config && config_path.empty()) {
     std::fprintf(stderr, "%s: --config is required; see %s --help\n", name,

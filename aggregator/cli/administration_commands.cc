@@ -1,9 +1,9 @@
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/cli/arguments.h"
 #include "aggregator/cli/web.h"
+#include "base/command_parser.h"
 #include "base/files.h"
 #include "base/user_directory.h"
 
@@ -15,45 +15,42 @@ std::string DefaultPkiDirectory() {
   return directory.empty() ? "" : ResolvePath(directory, "pki");
 }
 
-void AddPkiDirectory(CLI::App* command, PkiFlags& flags) {
+void AddPkiDirectory(Command& command, PkiFlags& flags) {
   command
-      ->add_option("--directory", flags.directory,
-                   absl::StrCat("The authority's directory (",
-                                kUserConfigDirectory, "/pki)"))
-      ->type_name("DIR");
+      .AddText("--directory", &flags.directory,
+               absl::StrCat("The authority's directory (", kUserConfigDirectory,
+                            "/pki)"))
+      .SetType("DIR");
 }
 
-void AddPkiOptions(CLI::App* command, PkiFlags& flags) {
+void AddPkiOptions(Command& command, PkiFlags& flags) {
   AddPkiDirectory(command, flags);
-  command
-      ->add_option("--valid", flags.valid, "How long the certificate is valid")
-      ->type_name("DURATION");
-  command->add_flag("--force", flags.force, "Replace existing files");
+  command.AddText("--valid", &flags.valid, "How long the certificate is valid")
+      .SetType("DURATION");
+  command.AddFlag("--force", &flags.force, "Replace existing files");
 }
 
-void AddPkiRevoke(CLI::App& pki, Arguments& arguments) {
+void AddPkiRevoke(Command& pki, Arguments& arguments) {
   PkiFlags& flags = arguments.pki;
-  CLI::App* revoke = AddCommand(
+  Command revoke = AddCommand(
       pki, arguments, "revoke",
       "Revoke all certificates of a name. Takes effect when the list "
       "in the authority's directory is copied to the aggregators",
       "  fleetperf pki revoke agent web-1\n"
       "  fleetperf pki revoke --file reader-alice.pem\n",
       [&flags] { return PkiRevoke(flags); });
-  revoke->add_option("ROLE", flags.role,
-                     "agent, reader, operator, or aggregator");
-  revoke->add_option("NAME", flags.names, "A name in the certificates")
-      ->expected(1);
+  revoke.AddText("ROLE", &flags.role, "agent, reader, operator, or aggregator");
+  revoke.AddText("NAME", &flags.revoked, "A name in the certificates");
   revoke
-      ->add_option("--file", flags.file,
-                   "Revoke the certificate in this file instead")
-      ->type_name("FILE");
+      .AddText("--file", &flags.file,
+               "Revoke the certificate in this file instead")
+      .SetType("FILE");
   AddPkiDirectory(revoke, flags);
 }
 
-void AddPkiEnrolment(CLI::App& pki, Arguments& arguments) {
+void AddPkiEnrolment(Command& pki, Arguments& arguments) {
   PkiFlags& flags = arguments.pki;
-  CLI::App* token =
+  Command token =
       AddCommand(pki, arguments, "token",
                  "Make a token with which an agent gets its certificate, once",
                  "  fleetperf pki token web-1\n"
@@ -61,26 +58,26 @@ void AddPkiEnrolment(CLI::App& pki, Arguments& arguments) {
                  "On the agent's machine, while fleetperf pki serve runs:\n"
                  "  fleetperf-agent enroll ADDRESS TOKEN --config agent.yaml\n",
                  [&flags] { return PkiToken(flags); });
-  token->add_option("NAME", flags.names, "The agent's machine, then others")
-      ->required();
+  token.AddList("NAME", &flags.names, "The agent's machine, then others")
+      .Require();
   AddPkiDirectory(token, flags);
-  token->add_option("--valid", flags.valid, "How long the token is valid (1h)")
-      ->type_name("DURATION");
-  CLI::App* serve = AddCommand(
+  token.AddText("--valid", &flags.valid, "How long the token is valid (1h)")
+      .SetType("DURATION");
+  Command serve = AddCommand(
       pki, arguments, "serve",
       "Exchange tokens for certificates. Needs the authority's key, so run it "
       "where that is, and only while machines enroll",
       "  fleetperf pki serve --listen 0.0.0.0:7444\n",
       [&flags] { return PkiServe(flags); });
   flags.listen = "0.0.0.0:7444";
-  serve->add_option("--listen", flags.listen, "host:port (0.0.0.0:7444)")
-      ->type_name("ADDRESS");
+  serve.AddText("--listen", &flags.listen, "host:port (0.0.0.0:7444)")
+      .SetType("ADDRESS");
   AddPkiDirectory(serve, flags);
 }
 
-void AddBackupCommand(CLI::App& app, Arguments& arguments) {
+void AddBackupCommand(Command& app, Arguments& arguments) {
   Arguments* a = &arguments;
-  CLI::App* backup =
+  Command backup =
       AddCommand(app, arguments, "backup",
                  "Back up the store of the running aggregator (operators only)",
                  "  fleetperf backup /backup/monday --certificate "
@@ -91,15 +88,15 @@ void AddBackupCommand(CLI::App& app, Arguments& arguments) {
                    return Backup(connection, a->directory);
                  }));
   backup
-      ->add_option("DIRECTORY", arguments.directory,
-                   "An absolute path on the aggregator's machine that does "
-                   "not exist yet")
-      ->required();
+      .AddText("DIRECTORY", &arguments.directory,
+               "An absolute path on the aggregator's machine that does "
+               "not exist yet")
+      .Require();
 }
 
-void AddStatusCommands(CLI::App& app, Arguments& arguments) {
+void AddStatusCommands(Command& app, Arguments& arguments) {
   Arguments* a = &arguments;
-  CLI::App* status = AddCommand(
+  Command status = AddCommand(
       app, arguments, "status", "Show the status of the aggregator itself",
       "  fleetperf status\n"
       "  fleetperf status --verbose\n"
@@ -107,9 +104,9 @@ void AddStatusCommands(CLI::App& app, Arguments& arguments) {
       Connected(arguments, [a](const Connection& connection) {
         return ShowStatus(connection, a->format, a->verbose);
       }));
-  status->add_flag("--verbose", arguments.verbose,
-                   "Show the aggregator's own counters, too, over the last 5 "
-                   "minutes");
+  status.AddFlag("--verbose", &arguments.verbose,
+                 "Show the aggregator's own counters, too, over the last 5 "
+                 "minutes");
   AddFormat(status, arguments);
   AddCommand(app, arguments, "confirm-clock",
              "Confirm that the aggregator's clock is right (operators only). "
@@ -122,11 +119,10 @@ void AddStatusCommands(CLI::App& app, Arguments& arguments) {
              }));
 }
 
-void AddWebCommands(CLI::App& app, Arguments& arguments) {
-  CLI::App* web =
-      app.add_subcommand("web", "Use the aggregator's page with a browser");
-  web->require_subcommand(1);
-  AddCommand(*web, arguments, "login",
+void AddWebCommands(Command& app, Arguments& arguments) {
+  Command web =
+      app.AddCommand("web", "Use the aggregator's page with a browser");
+  AddCommand(web, arguments, "login",
              "Print a link that logs a browser in with your rights. It works "
              "once, for five minutes; the session lasts 12 hours at most",
              "  fleetperf web login\n",
@@ -135,56 +131,51 @@ void AddWebCommands(CLI::App& app, Arguments& arguments) {
              }));
 }
 
-void AddPkiCommands(CLI::App& app, Arguments& arguments) {
+void AddPkiCommands(Command& app, Arguments& arguments) {
   PkiFlags& flags = arguments.pki;
   flags.directory = DefaultPkiDirectory();
   flags.name = "fleetperf authority";
-  CLI::App* pki =
-      app.add_subcommand("pki", "Create the certificates for mutual TLS");
-  pki->require_subcommand(1);
-  pki->footer(
+  Command pki = app.AddCommand("pki", "Create the certificates for mutual TLS");
+  pki.SetFooter(
       "Examples:\n"
       "  fleetperf pki init\n"
       "  fleetperf pki issue aggregator aggregator.example localhost "
       "127.0.0.1\n"
       "  fleetperf pki issue agent web-1\n"
       "Run a command with --help to see its flags and examples.");
-  CLI::App* init =
-      AddCommand(*pki, arguments, "init", "Create a certificate authority",
+  Command init =
+      AddCommand(pki, arguments, "init", "Create a certificate authority",
                  "  fleetperf pki init --directory pki\n",
                  [&flags] { return PkiInit(flags); });
-  init->add_option("--name", flags.name, "The authority's name")
-      ->type_name("NAME");
+  init.AddText("--name", &flags.name, "The authority's name").SetType("NAME");
   AddPkiOptions(init, flags);
 
-  CLI::App* issue = AddCommand(
-      *pki, arguments, "issue", "Issue a certificate",
+  Command issue = AddCommand(
+      pki, arguments, "issue", "Issue a certificate",
       "  fleetperf pki issue aggregator aggregator.example localhost "
       "127.0.0.1\n"
       "  fleetperf pki issue agent web-1\n"
       "  fleetperf pki issue reader alice --valid 90d\n",
       [&flags] { return PkiIssue(flags); });
+  issue.AddText("ROLE", &flags.role, "agent, aggregator, reader, or operator")
+      .Require();
   issue
-      ->add_option("ROLE", flags.role, "agent, aggregator, reader, or operator")
-      ->required();
+      .AddList("NAME", &flags.names,
+               "An agent's machine, an aggregator's host names and addresses, "
+               "or a user")
+      .Require();
   issue
-      ->add_option(
-          "NAME", flags.names,
-          "An agent's machine, an aggregator's host names and addresses, "
-          "or a user")
-      ->required();
-  issue
-      ->add_option("--output", flags.output,
-                   "Write FILE.pem and FILE.key (ROLE-NAME in the directory)")
-      ->type_name("FILE");
+      .AddText("--output", &flags.output,
+               "Write FILE.pem and FILE.key (ROLE-NAME in the directory)")
+      .SetType("FILE");
   AddPkiOptions(issue, flags);
-  AddPkiRevoke(*pki, arguments);
-  AddPkiEnrolment(*pki, arguments);
+  AddPkiRevoke(pki, arguments);
+  AddPkiEnrolment(pki, arguments);
 }
 
 }  // namespace
 
-void AddAdministrationCommands(CLI::App& app, Arguments& arguments) {
+void AddAdministrationCommands(Command& app, Arguments& arguments) {
   AddBackupCommand(app, arguments);
   AddStatusCommands(app, arguments);
   AddWebCommands(app, arguments);

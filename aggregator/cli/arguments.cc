@@ -1,14 +1,14 @@
 #include "aggregator/cli/arguments.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/cli/connection.h"
 #include "aggregator/cli/missing.h"
 #include "aggregator/cli/output.h"
-#include "base/parse_arguments.h"
+#include "base/command_parser.h"
 
 namespace fleetperf::cli {
 
@@ -55,47 +55,41 @@ std::function<absl::Status()> Connected(
   };
 }
 
-CLI::App* AddCommand(CLI::App& parent, Arguments& arguments,
-                     const std::string& name, const std::string& purpose,
-                     const std::string& examples,
-                     std::function<absl::Status()> run) {
-  CLI::App* command = parent.add_subcommand(name, purpose);
-  command->footer("Examples:\n" + examples);
-  // A command of this command is called first.
-  command->final_callback([&arguments, command, run = std::move(run)] {
-    if (command->get_subcommands().empty()) arguments.run = run;
-  });
+Command AddCommand(Command& parent, Arguments& arguments,
+                   const std::string& name, const std::string& purpose,
+                   const std::string& examples,
+                   std::function<absl::Status()> run) {
+  Command command =
+      parent.AddCommand(name, purpose, [&arguments, run = std::move(run)] {
+        arguments.format = FormatOf(arguments.format_name);
+        if (arguments.wide) UseWideTables();
+        arguments.run = run;
+      });
+  command.SetFooter("Examples:\n" + examples);
   return command;
 }
 
-void AddFormat(CLI::App* command, Arguments& arguments,
+void AddFormat(Command& command, Arguments& arguments,
                const std::string& choices) {
   std::string help = "table for users; csv and json for programs";
   if (absl::StrContains(choices, "pdh-csv")) {
     absl::StrAppend(&help, "; pdh-csv for perfmon and relog");
   }
-  AcceptOnly(command->add_option_function<std::string>(
-                 "--format",
-                 [&arguments](const std::string& name) {
-                   arguments.format = FormatOf(name);
-                 },
-                 help),
-             choices);
-  command->add_flag_callback("--wide", UseWideTables,
-                             "Do not fit the table to the terminal");
+  command.AddText("--format", &arguments.format_name, help).AcceptOnly(choices);
+  command.AddFlag("--wide", &arguments.wide,
+                  "Do not fit the table to the terminal");
 }
 
-void AddMachines(CLI::App* command, MachineFlags& flags) {
+void AddMachines(Command& command, MachineFlags& flags) {
   command
-      ->add_option("--machine", flags.machine,
-                   "Only these machines; * and ? are wildcards")
-      ->type_name("NAME");
+      .AddText("--machine", &flags.machine,
+               "Only these machines; * and ? are wildcards")
+      .SetType("NAME");
   command
-      ->add_option("--label", flags.labels,
-                   "Only machines that have this label; * and ? are wildcards. "
-                   "May be repeated: all labels are required")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+      .AddList("--label", &flags.labels,
+               "Only machines that have this label; * and ? are wildcards. "
+               "May be repeated: all labels are required")
+      .SetType("NAME=VALUE");
 }
 
 }  // namespace fleetperf::cli

@@ -9,19 +9,20 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "aggregator/cli/check.h"
 #include "aggregator/cli/commands.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
+#include "aggregator/cli/connection_flags.h"
+#include "aggregator/cli/machine_flags.h"
+#include "aggregator/cli/output.h"
+#include "base/command_parser.h"
 
 namespace fleetperf::cli {
 
 // Must outlive the parser that fills it.
 struct Arguments {
   ConnectionFlags connection;
-  Format format = Format::kTable;
+  std::string format_name;         // empty: table
+  Format format = Format::kTable;  // of format_name
+  bool wide = false;
   bool local = false;
   MachineFlags machines;
   bool verbose = false;
@@ -47,25 +48,25 @@ std::function<absl::Status()> Connected(
     Arguments& arguments,
     std::function<absl::Status(const Connection&)> command);
 
-// Adds a command that calls `run`.
-CLI::App* AddCommand(CLI::App& parent, Arguments& arguments,
-                     const std::string& name, const std::string& purpose,
-                     const std::string& examples,
-                     std::function<absl::Status()> run);
+// Adds a command that makes `run` Arguments::run. `examples` end its help.
+Command AddCommand(Command& parent, Arguments& arguments,
+                   const std::string& name, const std::string& purpose,
+                   const std::string& examples,
+                   std::function<absl::Status()> run);
 
 // Adds --format with the `choices`, and --wide.
-void AddFormat(CLI::App* command, Arguments& arguments,
+void AddFormat(Command& command, Arguments& arguments,
                const std::string& choices = "table|csv|json");
 
 // Adds --machine and --label.
-void AddMachines(CLI::App* command, MachineFlags& flags);
+void AddMachines(Command& command, MachineFlags& flags);
 
-// Each of these functions adds several commands.
-void AddListCommands(CLI::App& app, Arguments& arguments);
-void AddValueCommands(CLI::App& app, Arguments& arguments);
-void AddCheckCommand(CLI::App& app, Arguments& arguments);
-void AddOfflineCommands(CLI::App& app, Arguments& arguments);
-void AddAdministrationCommands(CLI::App& app, Arguments& arguments);
+// Each of these functions adds one or several commands.
+void AddListCommands(Command& app, Arguments& arguments);
+void AddValueCommands(Command& app, Arguments& arguments);
+Command AddCheckCommand(Command& app, Arguments& arguments);
+void AddOfflineCommands(Command& app, Arguments& arguments);
+void AddAdministrationCommands(Command& app, Arguments& arguments);
 
 }  // namespace fleetperf::cli
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/cli/commands.h"
+#include "aggregator/cli/connection.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/administration.grpc.pb.h"
 

@@ -1,6 +1,5 @@
 #include "aggregator/cli/check.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <map>
@@ -13,7 +12,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
-#include "aggregator/cli/arguments.h"
+#include "aggregator/cli/commands.h"
+#include "aggregator/cli/connection.h"
 #include "aggregator/cli/missing.h"
 #include "aggregator/cli/query.h"
 #include "aggregator/cli/times.h"
@@ -358,60 +358,6 @@ int Check(const ConnectionFlags& connection, const CheckFlags& flags) {
   if (!result.ok()) return ReportUnknown(result.status());
   PutLine(result->Line());
   return static_cast<int>(result->state());
-}
-
-void AddCheckCommand(CLI::App& app, Arguments& arguments) {
-  Arguments* a = &arguments;
-  CLI::App* check = AddCommand(
-      app, arguments, "check",
-      "Compare values with thresholds, for cron and monitoring systems",
-      "  fleetperf check '\\\\web-1\\Processor Information(_Total)\\% "
-      "Processor "
-      "Time' --warn '> 80' --critical '> 95'\n"
-      "  fleetperf check '\\Memory\\Available Bytes' --machine 'web-*' --warn "
-      "'< 2GiB' --critical '< 512MiB' --over last\n"
-      "  fleetperf check --missing\n"
-      "Prints one line with performance data. The worst series decides. Exit "
-      "status: 0 OK, 1 WARNING,\n"
-      "2 CRITICAL, 3 UNKNOWN: stale or missing data, or an error. See "
-      "docs/tasks/alerting.md.\n",
-      [a]() -> absl::Status {
-        a->exit_status = a->check.missing
-                             ? CheckMissing(a->connection, a->check)
-                             : Check(a->connection, a->check);
-        return absl::OkStatus();
-      });
-  CheckFlags& flags = arguments.check;
-  CLI::Option* const paths =
-      check->add_option("PATH", flags.paths, "Counter paths; see query");
-  check
-      ->add_flag(
-          "--missing", flags.missing,
-          "CRITICAL if an expected machine sends no samples; in place of "
-          "paths")
-      ->excludes(paths);
-  check
-      ->add_option("--warn", flags.warn,
-                   "WARNING if a value is >, >=, <, <=, = or != a number")
-      ->type_name("'> N'");
-  check->add_option("--critical", flags.critical, "Same for CRITICAL")
-      ->type_name("'> N'");
-  check
-      ->add_option("--stale", flags.stale,
-                   "UNKNOWN if the newest sample is older than this (1m)")
-      ->type_name("DURATION");
-  check
-      ->add_option("--since", flags.since,
-                   "The time over which a value is calculated (5m)")
-      ->type_name("DURATION");
-  AddMachines(check, flags.machines);
-  check->add_option("--over", flags.over, "As in query")
-      ->type_name("avg|min|max|last|sum");
-  check->add_option("--agg", flags.agg, "As in query")
-      ->type_name("auto|avg|sum|min|max|count|p50|p90|p95|p99");
-  check->add_option("--by", flags.by, "As in query")
-      ->delimiter(',')
-      ->type_name("machine|instance|name|counter|counterset|label:NAME,...");
 }
 
 }  // namespace fleetperf::cli

@@ -11,26 +11,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "aggregator/cli/connection.h"
-#include "aggregator/cli/machine_flags.h"
 #include "aggregator/cli/values.h"
 #include "fleetperf/v1/query.pb.h"
 
 namespace fleetperf::cli {
-
-// Flags as typed.
-struct CheckFlags {
-  std::vector<std::string> paths;
-  MachineFlags machines;
-  std::string since;
-  std::string over;
-  std::string agg;
-  std::vector<std::string> by;
-  std::string warn;
-  std::string critical;
-  std::string stale = "1m";
-  bool missing = false;
-};
 
 // The exit statuses of monitoring plugins.
 enum class CheckState : uint8_t {
@@ -101,19 +85,8 @@ class CheckResult {
 // is none.
 bool HasWildcards(const std::string& path);
 
-// Runs the query and prints the line. Returns the exit status. Errors are
-// unknown.
-int Check(const ConnectionFlags& connection, const CheckFlags& flags);
-
-// Checks that no expected machine is missing, and prints the line. Returns the
-// exit status.
-int CheckMissing(const ConnectionFlags& connection, const CheckFlags& flags);
-
 // Returns "FLEETPERF OK - text". A plugin's text is one line and ends at "|".
 std::string PluginLine(CheckState state, absl::string_view text);
-
-// Prints the line of an error and returns the exit status.
-int ReportUnknown(const absl::Status& error);
 
 }  // namespace fleetperf::cli
 

@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "aggregator/cli/check.h"
+#include "aggregator/cli/commands.h"
+#include "aggregator/cli/connection.h"
 #include "aggregator/cli/output.h"
 #include "aggregator/cli/pages.h"
 #include "aggregator/cli/times.h"

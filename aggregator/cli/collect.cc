@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "aggregator/cli/connection.h"
 #include "base/daemon.h"
 #include "base/printable.h"
 #include "base/progress.h"

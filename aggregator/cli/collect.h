@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "aggregator/cli/connection.h"
 #include "aggregator/cli/machine_flags.h"
 
 namespace fleetperf {
@@ -17,6 +16,8 @@ class StopSignal;
 }  // namespace fleetperf
 
 namespace fleetperf::cli {
+
+class Connection;
 
 // Makes agents collect the counters that the paths select, until the object is
 // destroyed or the duration is over. Thread-compatible.

@@ -1,20 +1,19 @@
 #include "aggregator/cli/command_line.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/cli/arguments.h"
-#include "aggregator/cli/check.h"
+#include "aggregator/cli/commands.h"
+#include "aggregator/cli/connection.h"
 #include "aggregator/cli/path_hint.h"
 #include "aggregator/cli/times.h"
+#include "base/command_parser.h"
 #include "base/excerpt.h"
-#include "base/parse_arguments.h"
 #include "base/printable.h"
 #include "base/user_directory.h"
-#include "base/version.h"
 
 namespace fleetperf::cli {
 namespace {
@@ -22,21 +21,21 @@ namespace {
 constexpr int kFailedStatus = 1;
 constexpr int kMissingStatus = 2;
 
-void AddConnectionOptions(CLI::App& app, ConnectionFlags& flags) {
-  app.add_option("--config", flags.config,
-                 absl::StrCat("The file with the connection settings "
-                              "(FLEETPERF_CONFIG, ",
-                              kUserConfigDirectory, "/config.yaml)"))
-      ->type_name("FILE");
-  app.add_option("--aggregator", flags.aggregator, "The aggregator's address")
-      ->type_name("HOST:PORT");
-  app.add_option("--authority", flags.tls.authority,
-                 "The authority's certificate")
-      ->type_name("FILE");
-  app.add_option("--certificate", flags.tls.certificate, "Your certificate")
-      ->type_name("FILE");
-  app.add_option("--key", flags.tls.key, "Your certificate's key")
-      ->type_name("FILE");
+void AddConnectionOptions(Command& app, ConnectionFlags& flags) {
+  app.AddText("--config", &flags.config,
+              absl::StrCat("The file with the connection settings "
+                           "(FLEETPERF_CONFIG, ",
+                           kUserConfigDirectory, "/config.yaml)"))
+      .SetType("FILE");
+  app.AddText("--aggregator", &flags.aggregator, "The aggregator's address")
+      .SetType("HOST:PORT");
+  app.AddText("--authority", &flags.tls.authority,
+              "The authority's certificate")
+      .SetType("FILE");
+  app.AddText("--certificate", &flags.tls.certificate, "Your certificate")
+      .SetType("FILE");
+  app.AddText("--key", &flags.tls.key, "Your certificate's key")
+      .SetType("FILE");
 }
 
 // Returns the hint about the shell for the first path that needs one.
@@ -74,11 +73,9 @@ int Report(const Arguments& arguments, const absl::Status& status) {
 
 int RunCommandLine(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app("Performance counters of a fleet.", "fleetperf");
-  app.set_version_flag("--version", std::string("fleetperf ") + kVersion);
-  app.fallthrough();  // connection flags may follow the command
-  app.require_subcommand(1);
-  app.footer(
+  Command app("fleetperf", "Performance counters of a fleet.");
+  app.AcceptParentOptions();  // connection flags may follow the command
+  app.SetFooter(
       "Examples:\n"
       "  fleetperf machines\n"
       "  fleetperf query '\\Processor Information(_Total)\\% Processor Time' "
@@ -89,21 +86,21 @@ int RunCommandLine(int argc, char** argv) {
       "or has no samples;\n"
       "check: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.");
   AddConnectionOptions(app, arguments.connection);
-  app.add_flag("--local", arguments.local,
-               "Show and read times in the local zone instead of UTC");
+  app.AddFlag("--local", &arguments.local,
+              "Show and read times in the local zone instead of UTC");
   AddListCommands(app, arguments);
   AddValueCommands(app, arguments);
-  AddCheckCommand(app, arguments);
+  const Command check = AddCheckCommand(app, arguments);
   AddOfflineCommands(app, arguments);
   AddAdministrationCommands(app, arguments);
   const auto report_usage = [&](const std::string& error) {
-    if (app.got_subcommand("check")) {
+    if (check.given()) {
       return ReportUnknown(absl::InvalidArgumentError(error));
     }
     PrintError(error);
     return kFailedStatus;
   };
-  if (const auto status = ParseArguments(app, argc, argv, report_usage)) {
+  if (const auto status = app.Parse(argc, argv, report_usage)) {
     return *status != 0 ? *status : Report(arguments, FinishOutput());
   }
   if (arguments.local) UseLocalTimes();

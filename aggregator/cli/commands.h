@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "aggregator/cli/connection.h"
+#include "aggregator/cli/connection_flags.h"
 #include "aggregator/cli/machine_flags.h"
 #include "aggregator/cli/output.h"
 
@@ -18,6 +18,8 @@ class StopSignal;
 }  // namespace fleetperf
 
 namespace fleetperf::cli {
+
+class Connection;
 
 // The error of a command that has reported its failure on standard error.
 inline absl::Status AlreadyReported() {
@@ -95,6 +97,26 @@ struct WatchFlags {
 absl::Status Watch(const Connection& connection, Format format,
                    const WatchFlags& flags, StopSignal* stop);
 
+struct CheckFlags {
+  std::vector<std::string> paths;
+  MachineFlags machines;
+  std::string since;
+  std::string over;
+  std::string agg;
+  std::vector<std::string> by;
+  std::string warn;
+  std::string critical;
+  std::string stale = "1m";
+  bool missing = false;
+};
+// Compare values with thresholds (check.h), or check that no expected machine
+// is missing. Print the line of a monitoring plugin and return its exit status.
+// Errors are unknown.
+int Check(const ConnectionFlags& connection, const CheckFlags& flags);
+int CheckMissing(const ConnectionFlags& connection, const CheckFlags& flags);
+// Prints the line of an error and returns the exit status.
+int ReportUnknown(const absl::Status& error);
+
 // Prints the contents of block files. Rejected parts do not affect the rest.
 absl::Status Decode(Format format, const std::vector<std::string>& files);
 
@@ -120,7 +142,8 @@ struct PkiFlags {
   std::string directory;
   std::string name;                // init: the authority's name
   std::string role;                // issue, revoke
-  std::vector<std::string> names;  // issue, token; revoke: one
+  std::vector<std::string> names;  // issue, token
+  std::string revoked;             // revoke: the name
   std::string file;                // revoke: a certificate
   std::string output;              // issue: the files' path without suffix
   std::string listen;              // serve: "host:port"

@@ -10,9 +10,10 @@
 #include "base/address.h"
 #include "base/channel.h"
 #include "base/files.h"
-#include "base/rpc_error.h"
 #include "base/status_macros.h"
+#include "base/tls_identity.h"
 #include "base/user_directory.h"
+#include "fleetperf/v1/query.pb.h"
 
 namespace fleetperf::cli {
 namespace {
@@ -54,6 +55,12 @@ void Override(const std::string& flag, std::string* setting) {
 }
 
 }  // namespace
+
+struct Connection::Reports {
+  std::vector<v1::Missing> missing;
+  std::vector<v1::SilentMachine> silent;
+  std::vector<v1::UnreachablePeer> unreachable;
+};
 
 absl::StatusOr<Connection> Connection::Open(const ConnectionFlags& flags) {
   Config settings{.aggregator = flags.aggregator, .tls = flags.tls};
@@ -98,6 +105,18 @@ Connection Connection::Again() const {
   identity_->Refresh().IgnoreError();
   again.channel_ = MakeChannel(address_, identity_->ForClient());
   return again;
+}
+
+const std::vector<v1::Missing>& Connection::missing() const {
+  return reports_->missing;
+}
+
+const std::vector<v1::SilentMachine>& Connection::silent() const {
+  return reports_->silent;
+}
+
+const std::vector<v1::UnreachablePeer>& Connection::unreachable() const {
+  return reports_->unreachable;
 }
 
 void Connection::AddMissing(const v1::Missing& missing) const {

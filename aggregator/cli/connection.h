@@ -10,24 +10,26 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/credentials.h"
+#include "aggregator/cli/connection_flags.h"
 #include "base/rpc_error.h"
-#include "base/tls_identity.h"
-#include "fleetperf/v1/query.pb.h"
 
 namespace grpc {
 class Channel;
 class Status;
 }  // namespace grpc
 
-namespace fleetperf::cli {
+namespace fleetperf {
+class TlsIdentity;
+}  // namespace fleetperf
 
-// Flags as typed; empty if not given.
-struct ConnectionFlags {
-  std::string config;
-  std::string aggregator;
-  TlsFiles tls;
-};
+// Of fleetperf/v1/query.pb.h.
+namespace fleetperf::v1 {
+class Missing;
+class SilentMachine;
+class UnreachablePeer;
+}  // namespace fleetperf::v1
+
+namespace fleetperf::cli {
 
 // Marks the error as that of something named that does not exist or has no
 // samples, for which the exit status is 2.
@@ -55,19 +57,15 @@ class Connection {
   // Records a path of the command that has no samples. Reported after the
   // command, which goes on.
   void AddMissing(const v1::Missing& missing) const;
-  const std::vector<v1::Missing>& missing() const { return reports_->missing; }
+  const std::vector<v1::Missing>& missing() const;
   // Same for machines that stopped before the range of a query. They are not
   // missing.
   void AddSilent(const v1::SilentMachine& machine) const;
-  const std::vector<v1::SilentMachine>& silent() const {
-    return reports_->silent;
-  }
+  const std::vector<v1::SilentMachine>& silent() const;
 
   // Same for aggregators whose machines are missing in an answer.
   void AddUnreachable(const v1::UnreachablePeer& peer) const;
-  const std::vector<v1::UnreachablePeer>& unreachable() const {
-    return reports_->unreachable;
-  }
+  const std::vector<v1::UnreachablePeer>& unreachable() const;
 
   // Returns a call's status with a message that suggests the remedy. NotFound
   // is a MissingError.
@@ -75,16 +73,13 @@ class Connection {
                        RpcStage stage = RpcStage::kConnecting) const;
 
  private:
+  struct Reports;
+
   Connection(const std::string& address, std::shared_ptr<TlsIdentity> identity);
 
   std::string address_;
   std::shared_ptr<TlsIdentity> identity_;
   std::shared_ptr<grpc::Channel> channel_;
-  struct Reports {
-    std::vector<v1::Missing> missing;
-    std::vector<v1::SilentMachine> silent;
-    std::vector<v1::UnreachablePeer> unreachable;
-  };
   std::shared_ptr<Reports> reports_;
 };
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "aggregator/cli/command_progress.h"
 #include "aggregator/cli/commands.h"
+#include "aggregator/cli/connection.h"
 #include "aggregator/cli/raw_samples.h"
 #include "aggregator/cli/table.h"
 #include "aggregator/cli/times.h"

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/cli/commands.h"
+#include "aggregator/cli/connection.h"
 #include "aggregator/cli/output.h"
 #include "aggregator/cli/times.h"
 #include "aggregator/cli/values.h"

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "aggregator/cli/arguments.h"
@@ -19,12 +18,12 @@ absl::Status CheckForget(const Arguments& arguments) {
       "--label, --verbose and --format");
 }
 
-void AddForget(CLI::App& machines, Arguments& arguments) {
+void AddForget(Command& machines, Arguments& arguments) {
   Arguments* a = &arguments;
   const auto run = Connected(arguments, [a](const Connection& connection) {
     return ForgetMachines(connection, a->names, a->dry_run);
   });
-  CLI::App* forget = AddCommand(
+  Command forget = AddCommand(
       machines, arguments, "forget",
       "Remove machines that are gone for good from all lists (operators only). "
       "Their samples are hidden until the retention removes them. A machine "
@@ -36,17 +35,17 @@ void AddForget(CLI::App& machines, Arguments& arguments) {
         RETURN_IF_ERROR(CheckForget(*a));
         return run();
       });
-  forget->add_option("NAME", arguments.names, "Machines, without wildcards")
-      ->required();
-  forget->add_flag("--dry-run", arguments.dry_run,
-                   "Say what would be forgotten, and change nothing");
+  forget.AddList("NAME", &arguments.names, "Machines, without wildcards")
+      .Require();
+  forget.AddFlag("--dry-run", &arguments.dry_run,
+                 "Say what would be forgotten, and change nothing");
 }
 
 }  // namespace
 
-void AddListCommands(CLI::App& app, Arguments& arguments) {
+void AddListCommands(Command& app, Arguments& arguments) {
   Arguments* a = &arguments;
-  CLI::App* machines = AddCommand(
+  Command machines = AddCommand(
       app, arguments, "machines", "List the machines of the fleet",
       "  fleetperf machines\n"
       "  fleetperf machines --machine 'web-*' --format json\n"
@@ -56,13 +55,13 @@ void AddListCommands(CLI::App& app, Arguments& arguments) {
         return ListMachines(connection, a->format, a->machines, a->verbose);
       }));
   AddMachines(machines, arguments.machines);
-  machines->add_flag("--verbose", arguments.verbose,
-                     "Show the plan of each agent and the state of its "
-                     "queries");
+  machines.AddFlag("--verbose", &arguments.verbose,
+                   "Show the plan of each agent and the state of its "
+                   "queries");
   AddFormat(machines, arguments);
-  AddForget(*machines, arguments);
+  AddForget(machines, arguments);
 
-  CLI::App* countersets = AddCommand(
+  Command countersets = AddCommand(
       app, arguments, "countersets", "List the countersets of the fleet",
       "  fleetperf countersets\n"
       "  fleetperf countersets --machine web-1\n",
@@ -72,27 +71,26 @@ void AddListCommands(CLI::App& app, Arguments& arguments) {
   AddMachines(countersets, arguments.machines);
   AddFormat(countersets, arguments);
 
-  CLI::App* counters = AddCommand(
+  Command counters = AddCommand(
       app, arguments, "counters", "List the counters of a counterset",
       "  fleetperf counters 'Processor Information'\n",
       Connected(arguments, [a](const Connection& connection) {
         return ListCounters(connection, a->format, a->counterset, a->machines);
       }));
-  counters->add_option("COUNTERSET", arguments.counterset, "Its name or {GUID}")
-      ->required();
+  counters.AddText("COUNTERSET", &arguments.counterset, "Its name or {GUID}")
+      .Require();
   AddMachines(counters, arguments.machines);
   AddFormat(counters, arguments);
 
-  CLI::App* instances = AddCommand(
+  Command instances = AddCommand(
       app, arguments, "instances", "List the current instances of a counterset",
       "  fleetperf instances 'Network Interface'\n"
       "  fleetperf instances 'Process V2' --machine web-1\n",
       Connected(arguments, [a](const Connection& connection) {
         return ListInstances(connection, a->format, a->counterset, a->machines);
       }));
-  instances
-      ->add_option("COUNTERSET", arguments.counterset, "Its name or {GUID}")
-      ->required();
+  instances.AddText("COUNTERSET", &arguments.counterset, "Its name or {GUID}")
+      .Require();
   AddMachines(instances, arguments.machines);
   AddFormat(instances, arguments);
 }

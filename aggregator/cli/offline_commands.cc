@@ -1,27 +1,24 @@
-#include <CLI/CLI.hpp>
-
 #include "aggregator/cli/arguments.h"
 
 namespace fleetperf::cli {
 namespace {
 
-void AddDecodeCommand(CLI::App& app, Arguments& arguments) {
+void AddDecodeCommand(Command& app, Arguments& arguments) {
   Arguments* a = &arguments;
-  CLI::App* decode = AddCommand(
+  Command decode = AddCommand(
       app, arguments, "decode",
       "Show the contents of PerfQueryCounterData blocks",
       "  fleetperf decode capture/*/*.block\n"
       "  fleetperf decode --format json 000000001.block | jq -c .value\n"
       "fleetperf-agent --capture DIR writes such blocks.\n",
       [a] { return Decode(a->format, a->files); });
-  decode->add_option("FILE", arguments.files, "Each file is one block")
-      ->required();
+  decode.AddList("FILE", &arguments.files, "Each file is one block").Require();
   AddFormat(decode, arguments);
 }
 
-void AddCalcCommand(CLI::App& app, Arguments& arguments) {
+void AddCalcCommand(Command& app, Arguments& arguments) {
   Arguments* a = &arguments;
-  CLI::App* calc = AddCommand(
+  Command calc = AddCommand(
       app, arguments, "calc",
       "Calculate values from raw samples on standard input",
       "  echo '{\"type\":\"PERF_COUNTER_COUNTER\",\"data_size\":4,"
@@ -44,17 +41,17 @@ void AddCalcCommand(CLI::App& app, Arguments& arguments) {
       "\n"
       "docs/reference/counters.md has the formulas.\n",
       [a] { return Calc(a->calc); });
-  calc->add_option("--type", arguments.calc.type,
-                   "The type of lines that have none, such as decode's")
-      ->type_name("PERF_...");
-  calc->add_flag(
-      "--wrap32", arguments.calc.wrap32,
+  calc.AddText("--type", &arguments.calc.type,
+               "The type of lines that have none, such as decode's")
+      .SetType("PERF_...");
+  calc.AddFlag(
+      "--wrap32", &arguments.calc.wrap32,
       "Treat 4-byte data that fell by less than half of its range as wrapped");
 }
 
 }  // namespace
 
-void AddOfflineCommands(CLI::App& app, Arguments& arguments) {
+void AddOfflineCommands(Command& app, Arguments& arguments) {
   AddDecodeCommand(app, arguments);
   AddCalcCommand(app, arguments);
 }

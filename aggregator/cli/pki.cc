@@ -51,7 +51,7 @@ absl::StatusOr<CertificateInfo> ReadCertificateFile(const std::string& path) {
 // expired.
 absl::StatusOr<std::vector<CertificateInfo>> FindIssued(const PkiFlags& flags) {
   ASSIGN_OR_RETURN(const Role role, ParseRole(flags.role));
-  const std::string& name = flags.names.front();
+  const std::string& name = flags.revoked;
   std::vector<CertificateInfo> found;
   std::vector<std::string> paths = {ResolvePath(
       flags.directory, absl::StrCat(flags.role, "-", name, ".pem"))};
@@ -153,7 +153,7 @@ absl::Status PkiIssue(const PkiFlags& flags) {
 
 absl::Status PkiRevoke(const PkiFlags& flags) {
   RETURN_IF_ERROR(ReadAuthority(flags).status());
-  if (flags.file.empty() == flags.names.empty()) {
+  if (flags.file.empty() == flags.revoked.empty()) {
     return absl::InvalidArgumentError(
         "name either a role and a name, or --file");
   }

@@ -22,6 +22,7 @@
 #include "aggregator/cli/collect.h"
 #include "aggregator/cli/command_progress.h"
 #include "aggregator/cli/commands.h"
+#include "aggregator/cli/connection.h"
 #include "aggregator/cli/pdh_csv.h"
 #include "aggregator/cli/raw_samples.h"
 #include "aggregator/cli/series_table.h"

@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "aggregator/cli/command_progress.h"
 #include "aggregator/cli/commands.h"
-#include "aggregator/cli/connection.h"
 #include "aggregator/cli/values.h"
 #include "fleetperf/v1/query.pb.h"
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "aggregator/cli/commands.h"
+#include "aggregator/cli/connection.h"
 #include "aggregator/cli/times.h"
 #include "base/printable.h"
 #include "base/rpc_deadline.h"

@@ -1,12 +1,11 @@
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "aggregator/cli/arguments.h"
 #include "aggregator/cli/collect.h"
+#include "base/command_parser.h"
 #include "base/daemon.h"
-#include "base/parse_arguments.h"
 
 namespace fleetperf::cli {
 namespace {
@@ -18,70 +17,64 @@ constexpr char kTimes[] =
     "zone "
     "with --local.\n";
 
-// Adds the options of all commands that query values.
-void AddQueryOptions(CLI::App* query, QueryFlags& flags) {
+// Adds the options of all commands that query values. `step` describes --step.
+void AddQueryOptions(Command& query, QueryFlags& flags,
+                     const std::string& step) {
   query
-      ->add_option("PATH", flags.paths,
-                   "Counter paths: \\\\machine\\counterset(instance)\\counter, "
-                   "where \\\\machine and (instance) are optional and * and ? "
-                   "are wildcards. Or arithmetic in one argument: "
-                   "'PATH / PATH', '100 - PATH', '(PATH + PATH) / 2'")
-      ->required();
+      .AddList("PATH", &flags.paths,
+               "Counter paths: \\\\machine\\counterset(instance)\\counter, "
+               "where \\\\machine and (instance) are optional and * and ? "
+               "are wildcards. Or arithmetic in one argument: "
+               "'PATH / PATH', '100 - PATH', '(PATH + PATH) / 2'")
+      .Require();
   query
-      ->add_option("--since", flags.since,
-                   "Start this long ago, by each machine's clock (5m)")
-      ->type_name("DURATION");
-  query->add_option("--from", flags.from, "Start at this time")
-      ->type_name("TIME");
-  query->add_option("--to", flags.to, "End at this time instead of now")
-      ->type_name("TIME");
+      .AddText("--since", &flags.since,
+               "Start this long ago, by each machine's clock (5m)")
+      .SetType("DURATION");
+  query.AddText("--from", &flags.from, "Start at this time").SetType("TIME");
+  query.AddText("--to", &flags.to, "End at this time instead of now")
+      .SetType("TIME");
+  query.AddText("--step", &flags.step, step).SetType("DURATION");
   query
-      ->add_option("--step", flags.step,
-                   "One value per DURATION. Default: one for the whole time. "
-                   "At or below the sampling interval: one for "
-                   "each sample")
-      ->type_name("DURATION");
+      .AddText("--over", &flags.over,
+               "How to combine the values in a step. Default: the "
+               "counter's formula, which is exact for rates")
+      .SetType("avg|min|max|last|sum");
+  query.AddNumber("--top", &flags.top,
+                  "Only the N series with the largest values over the whole "
+                  "time, without _Total");
+  query.AddNumber("--bottom", &flags.bottom,
+                  "Only the N series with the smallest values");
   query
-      ->add_option("--over", flags.over,
-                   "How to combine the values in a step. Default: the "
-                   "counter's formula, which is exact for rates")
-      ->type_name("avg|min|max|last|sum");
-  AddCount(query, "--top", &flags.top,
-           "Only the N series with the largest values over the whole "
-           "time, without _Total");
-  AddCount(query, "--bottom", &flags.bottom,
-           "Only the N series with the smallest values");
+      .AddText("--where", &flags.where,
+               "Only series whose value over the whole time is >, >=, <, "
+               "<=, = or != a number, which may have a unit ('> 1.5 GiB', "
+               "'< 10ms'); with --over max, their largest value")
+      .SetType("'> N'");
   query
-      ->add_option("--where", flags.where,
-                   "Only series whose value over the whole time is >, >=, <, "
-                   "<=, = or != a number, which may have a unit ('> 1.5 GiB', "
-                   "'< 10ms'); with --over max, their largest value")
-      ->type_name("'> N'");
+      .AddText("--agg", &flags.agg,
+               "Combine the series of each counter into one, without "
+               "_Total; auto: depends on the counter")
+      .SetType("auto|avg|sum|min|max|count|p50|p90|p95|p99");
   query
-      ->add_option("--agg", flags.agg,
-                   "Combine the series of each counter into one, without "
-                   "_Total; auto: depends on the counter")
-      ->type_name("auto|avg|sum|min|max|count|p50|p90|p95|p99");
-  query
-      ->add_option(
-          "--by", flags.by,
+      .AddList(
+          "--by", &flags.by,
           "With --agg: group by these. Counters are separate, unless "
           "counterset is given: then counters with the same unit are combined. "
           "name is the instance's name without a process id. label:NAME is a "
           "label of the machine's agent")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("machine|instance|name|counter|counterset|label:NAME,...");
-  query->add_flag("--scale", flags.scale,
-                  "Multiply by the counter's default scale, as in graphs");
-  query->add_flag("--cap100", flags.cap100,
-                  "Show percentages above 100 as 100, as PDH does by default");
+      .SplitAt(',')
+      .SetType("machine|instance|name|counter|counterset|label:NAME,...");
+  query.AddFlag("--scale", &flags.scale,
+                "Multiply by the counter's default scale, as in graphs");
+  query.AddFlag("--cap100", &flags.cap100,
+                "Show percentages above 100 as 100, as PDH does by default");
   AddMachines(query, flags.machines);
 }
 
-void AddQueryCommand(CLI::App& app, Arguments& arguments) {
+void AddQueryCommand(Command& app, Arguments& arguments) {
   Arguments* a = &arguments;
-  CLI::App* query = AddCommand(
+  Command query = AddCommand(
       app, arguments, "query", "Query stored values",
       "  fleetperf query '\\Processor Information(_Total)\\% Processor Time' "
       "--since 1h --step 1m\n"
@@ -111,20 +104,21 @@ void AddQueryCommand(CLI::App& app, Arguments& arguments) {
       Connected(arguments, [a](const Connection& connection) {
         return Query(connection, a->format, a->query);
       }));
-  AddQueryOptions(query, arguments.query);
-  query->add_flag("--raw", arguments.query.raw,
-                  "Raw samples with their clocks");
+  AddQueryOptions(query, arguments.query,
+                  "One value per DURATION. Default: one for the whole time. "
+                  "At or below the sampling interval: one for each sample");
+  query.AddFlag("--raw", &arguments.query.raw, "Raw samples with their clocks");
   query
-      ->add_option("--collect", arguments.query.collect,
-                   "First make agents collect the counters for this long, then "
-                   "query that time (operators only)")
-      ->type_name("DURATION");
+      .AddText("--collect", &arguments.query.collect,
+               "First make agents collect the counters for this long, then "
+               "query that time (operators only)")
+      .SetType("DURATION");
   AddFormat(query, arguments, "table|csv|json|pdh-csv");
 }
 
-void AddPlotCommand(CLI::App& app, Arguments& arguments) {
+void AddPlotCommand(Command& app, Arguments& arguments) {
   Arguments* a = &arguments;
-  CLI::App* plot = AddCommand(
+  Command plot = AddCommand(
       app, arguments, "plot", "Draw a chart of stored values",
       "  fleetperf plot '\\Processor Information(_Total)\\% Processor Time' "
       "--since 1h\n"
@@ -143,18 +137,18 @@ void AddPlotCommand(CLI::App& app, Arguments& arguments) {
       Connected(arguments, [a](const Connection& connection) {
         return Plot(connection, a->query, a->output);
       }));
-  AddQueryOptions(plot, arguments.query);
-  plot->get_option("--step")->description(
+  AddQueryOptions(
+      plot, arguments.query,
       "One value per DURATION. Default: as many as the chart can show");
-  plot->add_option("--output", arguments.output,
-                   "Draw to this .svg or .png file. Default: "
-                   "the terminal")
-      ->type_name("FILE");
+  plot.AddText("--output", &arguments.output,
+               "Draw to this .svg or .png file. Default: "
+               "the terminal")
+      .SetType("FILE");
 }
 
-void AddExplainCommand(CLI::App& app, Arguments& arguments) {
+void AddExplainCommand(Command& app, Arguments& arguments) {
   Arguments* a = &arguments;
-  CLI::App* explain = AddCommand(
+  Command explain = AddCommand(
       app, arguments, "explain", "Explain a value: its samples and formula",
       "  fleetperf explain '\\Processor Information(_Total)\\% Processor "
       "Time'\n"
@@ -164,12 +158,11 @@ void AddExplainCommand(CLI::App& app, Arguments& arguments) {
       Connected(arguments, [a](const Connection& connection) {
         return Explain(connection, a->format, a->explain);
       }));
-  explain->add_option("PATH", arguments.explain.path, "A counter path")
-      ->required();
+  explain.AddText("PATH", &arguments.explain.path, "A counter path").Require();
   explain
-      ->add_option("--at", arguments.explain.at,
-                   "The value at this time instead of now")
-      ->type_name("TIME");
+      .AddText("--at", &arguments.explain.at,
+               "The value at this time instead of now")
+      .SetType("TIME");
   AddMachines(explain, arguments.explain.machines);
   AddFormat(explain, arguments);
 }
@@ -192,9 +185,9 @@ absl::Status CollectAndWatch(const Connection& connection,
   return Watch(connection, arguments.format, flags, stop);
 }
 
-void AddWatchCommand(CLI::App& app, Arguments& arguments) {
+void AddWatchCommand(Command& app, Arguments& arguments) {
   Arguments* a = &arguments;
-  CLI::App* watch = AddCommand(
+  Command watch = AddCommand(
       app, arguments, "watch", "Show values as they arrive, until Ctrl-C",
       "  fleetperf watch '\\Processor Information(*)\\% Processor Time'\n"
       "  fleetperf watch '\\\\web-*\\Network Interface(eth0)\\Bytes Total/sec' "
@@ -216,49 +209,102 @@ void AddWatchCommand(CLI::App& app, Arguments& arguments) {
           return CollectAndWatch(connection, *a, &stop);
         })();
       });
-  watch->add_option("PATH", arguments.watch.paths, "Counter paths; see query")
-      ->required();
+  watch.AddList("PATH", &arguments.watch.paths, "Counter paths; see query")
+      .Require();
   watch
-      ->add_option("--interval", arguments.watch.interval,
-                   "At most one value per series in this time")
-      ->type_name("DURATION");
+      .AddText("--interval", &arguments.watch.interval,
+               "At most one value per series in this time")
+      .SetType("DURATION");
   watch
-      ->add_option("--since", arguments.watch.since,
-                   "Start with the values of this time, then show new ones")
-      ->type_name("DURATION");
+      .AddText("--since", &arguments.watch.since,
+               "Start with the values of this time, then show new ones")
+      .SetType("DURATION");
   watch
-      ->add_option(
-          "--where", arguments.watch.where,
-          "Only series while their newest value is >, >=, <, <=, = or != "
-          "a number, which may have a unit ('> 1.5 GiB', '< 10ms')")
-      ->type_name("'> N'");
-  AddCount(watch, "--top", &arguments.watch.top,
-           "Only the N series with the largest newest values, without "
-           "_Total");
-  AddCount(watch, "--bottom", &arguments.watch.bottom,
-           "Only the N series with the smallest newest values");
-  AddCount(watch, "--count", &arguments.watch.count,
-           "End after N messages with values");
-  watch->add_option("--for", arguments.watch.duration, "End after this time")
-      ->type_name("DURATION");
+      .AddText("--where", &arguments.watch.where,
+               "Only series while their newest value is >, >=, <, <=, = or != "
+               "a number, which may have a unit ('> 1.5 GiB', '< 10ms')")
+      .SetType("'> N'");
+  watch.AddNumber("--top", &arguments.watch.top,
+                  "Only the N series with the largest newest values, without "
+                  "_Total");
+  watch.AddNumber("--bottom", &arguments.watch.bottom,
+                  "Only the N series with the smallest newest values");
+  watch.AddNumber("--count", &arguments.watch.count,
+                  "End after N messages with values");
+  watch.AddText("--for", &arguments.watch.duration, "End after this time")
+      .SetType("DURATION");
   AddMachines(watch, arguments.watch.machines);
-  watch->add_flag("--raw", arguments.watch.raw,
-                  "Raw samples with their clocks; in csv or json");
+  watch.AddFlag("--raw", &arguments.watch.raw,
+                "Raw samples with their clocks; in csv or json");
   watch
-      ->add_option("--collect", arguments.watch.collect,
-                   "Make agents collect the counters while this runs, at most "
-                   "this long (operators only)")
-      ->type_name("DURATION");
+      .AddText("--collect", &arguments.watch.collect,
+               "Make agents collect the counters while this runs, at most "
+               "this long (operators only)")
+      .SetType("DURATION");
   AddFormat(watch, arguments);
 }
 
 }  // namespace
 
-void AddValueCommands(CLI::App& app, Arguments& arguments) {
+void AddValueCommands(Command& app, Arguments& arguments) {
   AddQueryCommand(app, arguments);
   AddPlotCommand(app, arguments);
   AddExplainCommand(app, arguments);
   AddWatchCommand(app, arguments);
+}
+
+Command AddCheckCommand(Command& app, Arguments& arguments) {
+  Arguments* a = &arguments;
+  Command check = AddCommand(
+      app, arguments, "check",
+      "Compare values with thresholds, for cron and monitoring systems",
+      "  fleetperf check '\\\\web-1\\Processor Information(_Total)\\% "
+      "Processor "
+      "Time' --warn '> 80' --critical '> 95'\n"
+      "  fleetperf check '\\Memory\\Available Bytes' --machine 'web-*' --warn "
+      "'< 2GiB' --critical '< 512MiB' --over last\n"
+      "  fleetperf check --missing\n"
+      "Prints one line with performance data. The worst series decides. Exit "
+      "status: 0 OK, 1 WARNING,\n"
+      "2 CRITICAL, 3 UNKNOWN: stale or missing data, or an error. See "
+      "docs/tasks/alerting.md.\n",
+      [a]() -> absl::Status {
+        a->exit_status = a->check.missing
+                             ? CheckMissing(a->connection, a->check)
+                             : Check(a->connection, a->check);
+        return absl::OkStatus();
+      });
+  CheckFlags& flags = arguments.check;
+  const Option paths =
+      check.AddList("PATH", &flags.paths, "Counter paths; see query");
+  check
+      .AddFlag("--missing", &flags.missing,
+               "CRITICAL if an expected machine sends no samples; in place of "
+               "paths")
+      .Exclude(paths);
+  check
+      .AddText("--warn", &flags.warn,
+               "WARNING if a value is >, >=, <, <=, = or != a number")
+      .SetType("'> N'");
+  check.AddText("--critical", &flags.critical, "Same for CRITICAL")
+      .SetType("'> N'");
+  check
+      .AddText("--stale", &flags.stale,
+               "UNKNOWN if the newest sample is older than this (1m)")
+      .SetType("DURATION");
+  check
+      .AddText("--since", &flags.since,
+               "The time over which a value is calculated (5m)")
+      .SetType("DURATION");
+  AddMachines(check, flags.machines);
+  check.AddText("--over", &flags.over, "As in query")
+      .SetType("avg|min|max|last|sum");
+  check.AddText("--agg", &flags.agg, "As in query")
+      .SetType("auto|avg|sum|min|max|count|p50|p90|p95|p99");
+  check.AddList("--by", &flags.by, "As in query")
+      .SplitAt(',')
+      .SetType("machine|instance|name|counter|counterset|label:NAME,...");
+  return check;
 }
 
 }  // namespace fleetperf::cli

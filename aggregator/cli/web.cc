@@ -3,6 +3,7 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
+#include "aggregator/cli/connection.h"
 #include "aggregator/cli/output.h"
 #include "base/printable.h"
 #include "base/rpc_deadline.h"

@@ -4,9 +4,10 @@
 #define FLEETPERF_AGGREGATOR_CLI_WEB_H_
 
 #include "absl/status/status.h"
-#include "aggregator/cli/connection.h"
 
 namespace fleetperf::cli {
+
+class Connection;
 
 // Prints a link that logs a browser in to the page.
 absl::Status MakeLoginLink(const Connection& connection);

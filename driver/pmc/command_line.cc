@@ -1,6 +1,5 @@
 #include "driver/pmc/command_line.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -8,11 +7,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/parse_arguments.h"
+#include "base/command_parser.h"
 #include "base/printable.h"
 #include "base/status_macros.h"
 #include "base/units.h"
-#include "base/version.h"
 #include "driver/pmc/experiments/experiment.h"
 #include "driver/pmc/list.h"
 #include "driver/pmc/pcm_row.h"
@@ -46,44 +44,46 @@ absl::Status Print(const std::string& text) {
   return absl::OkStatus();
 }
 
-void AddJson(CLI::App* command, Arguments& arguments) {
-  command->add_flag("--json", arguments.json, "Print JSON instead of text");
+void AddJson(Command& command, Arguments& arguments) {
+  command.AddFlag("--json", &arguments.json, "Print JSON instead of text");
 }
 
-void AddList(CLI::App& app, const Machine& machine, Arguments& arguments) {
-  CLI::App* const command = app.add_subcommand(
-      "list", "Show what this CPU and this system can count");
+void AddList(Command& app, const Machine& machine, Arguments& arguments) {
+  Command command = app.AddCommand(
+      "list", "Show what this CPU and this system can count", [&] {
+        arguments.run = [&]() -> absl::StatusOr<int> {
+          RETURN_IF_ERROR(Print(DescribeMachine(machine, arguments.json)));
+          return 0;
+        };
+      });
   AddJson(command, arguments);
-  command->footer(
+  command.SetFooter(
       "Examples:\n"
       "  fleetperf-pmc list\n"
       "  fleetperf-pmc list --json");
-  command->callback([&] {
-    arguments.run = [&]() -> absl::StatusOr<int> {
-      RETURN_IF_ERROR(Print(DescribeMachine(machine, arguments.json)));
-      return 0;
-    };
-  });
 }
 
-void AddStat(CLI::App& app, const Machine& machine, Arguments& arguments) {
-  CLI::App* const command =
-      app.add_subcommand("stat", "Count what a command does");
+void AddStat(Command& app, const Machine& machine, Arguments& arguments) {
+  Command command = app.AddCommand("stat", "Count what a command does", [&] {
+    arguments.run = [&] {
+      arguments.stat.json = arguments.json;
+      return RunStat(machine, arguments.stat);
+    };
+  });
   AddJson(command, arguments);
   command
-      ->add_option("-e,--event", arguments.stat.events,
-                   "An event, as perf names it; repeat for several (Linux)")
-      ->type_name("EVENT")
-      ->allow_extra_args(false);
+      .AddList("-e,--event", &arguments.stat.events,
+               "An event, as perf names it; repeat for several (Linux)")
+      .SetType("EVENT");
   command
-      ->add_option("-o,--output", arguments.stat.output,
-                   "Write the counts to a file instead of standard error")
-      ->type_name("FILE");
+      .AddText("-o,--output", &arguments.stat.output,
+               "Write the counts to a file instead of standard error")
+      .SetType("FILE");
   command
-      ->add_option("COMMAND", arguments.stat.command,
-                   "The command and its arguments, after --")
-      ->required();
-  command->footer(
+      .AddList("COMMAND", &arguments.stat.command,
+               "The command and its arguments, after --")
+      .Require();
+  command.SetFooter(
       "On Linux, events of the command and its children are counted; without a "
       "PMU, those of\n"
       "the kernel. On Windows, events of all CPUs while the command runs.\n"
@@ -92,12 +92,6 @@ void AddStat(CLI::App& app, const Machine& machine, Arguments& arguments) {
       "  fleetperf-pmc stat -- ls -l\n"
       "  fleetperf-pmc stat -e instructions:u -e page-faults -- make\n"
       "  fleetperf-pmc stat --json -o counts.json -- ./benchmark");
-  command->callback([&] {
-    arguments.run = [&] {
-      arguments.stat.json = arguments.json;
-      return RunStat(machine, arguments.stat);
-    };
-  });
 }
 
 std::string TopFooter() {
@@ -115,28 +109,28 @@ std::string TopFooter() {
          "  fleetperf-pmc top --count 1 --json";
 }
 
-void AddTop(CLI::App& app, const Machine& machine, Arguments& arguments) {
-  CLI::App* const command = app.add_subcommand(
-      "top", "Show a table of all CPUs, with the columns of Intel PCM");
+void AddTop(Command& app, const Machine& machine, Arguments& arguments) {
+  Command command = app.AddCommand(
+      "top", "Show a table of all CPUs, with the columns of Intel PCM", [&] {
+        arguments.run = [&]() -> absl::StatusOr<int> {
+          ASSIGN_OR_RETURN(arguments.top.interval,
+                           ParseDuration(arguments.interval));
+          if (arguments.top.interval < absl::Milliseconds(1)) {
+            return absl::InvalidArgumentError(
+                "--interval must be at least 1ms");
+          }
+          arguments.top.json = arguments.json;
+          RETURN_IF_ERROR(RunTop(machine, arguments.top));
+          return 0;
+        };
+      });
   AddJson(command, arguments);
-  command->add_option("--interval", arguments.interval, "The time of a table")
-      ->type_name("DURATION")
-      ->capture_default_str();
-  AddCount(command, "--count", &arguments.top.count,
-           "How many tables (default: until Ctrl-C)");
-  command->footer(TopFooter());
-  command->callback([&] {
-    arguments.run = [&]() -> absl::StatusOr<int> {
-      ASSIGN_OR_RETURN(arguments.top.interval,
-                       ParseDuration(arguments.interval));
-      if (arguments.top.interval < absl::Milliseconds(1)) {
-        return absl::InvalidArgumentError("--interval must be at least 1ms");
-      }
-      arguments.top.json = arguments.json;
-      RETURN_IF_ERROR(RunTop(machine, arguments.top));
-      return 0;
-    };
-  });
+  command.AddText("--interval", &arguments.interval, "The time of a table")
+      .SetType("DURATION")
+      .ShowDefault();
+  command.AddNumber("--count", &arguments.top.count,
+                    "How many tables (default: until Ctrl-C)");
+  command.SetFooter(TopFooter());
 }
 
 absl::Status RunExperiment(const Experiment& experiment, Lab& lab, bool json) {
@@ -169,28 +163,33 @@ absl::StatusOr<int> RunExperiments(const Machine& machine,
   return 0;
 }
 
-void AddExperiments(CLI::App& app, const Machine& machine,
+void AddExperiments(Command& app, const Machine& machine,
                     Arguments& arguments) {
-  CLI::App* const command = app.add_subcommand(
-      "experiments", "Show what counters mean, by small pieces of code");
+  const auto run_all = [&] {
+    arguments.run = [&] { return RunExperiments(machine, arguments); };
+  };
+  Command command = app.AddCommand(
+      "experiments", "Show what counters mean, by small pieces of code",
+      run_all);
   AddJson(command, arguments);
-  command->fallthrough();
-  command->add_flag("--quick", arguments.quick,
-                    "Less work: milliseconds instead of seconds each");
-  command->add_flag("--allow-rdpmc", arguments.allow_rdpmc,
-                    "Let all programs of this machine read the counters "
-                    "meanwhile, which back-to-back and factorial need "
-                    "(Windows)");
-  command->add_flag("--list", arguments.list_experiments,
-                    "Print what each experiment measures and expects");
+  command.AcceptParentOptions();
+  command.AddFlag("--quick", &arguments.quick,
+                  "Less work: milliseconds instead of seconds each");
+  command.AddFlag("--allow-rdpmc", &arguments.allow_rdpmc,
+                  "Let all programs of this machine read the counters "
+                  "meanwhile, which back-to-back and factorial need "
+                  "(Windows)");
+  command.AddFlag("--list", &arguments.list_experiments,
+                  "Print what each experiment measures and expects");
   for (const Experiment* experiment : Experiments()) {
-    CLI::App* const one =
-        command->add_subcommand(experiment->name, experiment->summary);
-    one->footer(experiment->text);
-    one->callback(
-        [&arguments, experiment] { arguments.experiment = experiment; });
+    Command one = command.AddCommand(experiment->name, experiment->summary,
+                                     [&arguments, experiment, run_all] {
+                                       arguments.experiment = experiment;
+                                       run_all();
+                                     });
+    one.SetFooter(experiment->text);
   }
-  command->footer(
+  command.SetFooter(
       "Without a name, all run in this order, which takes minutes. A part that "
       "needs a PMU\n"
       "says so on a machine without one.\n"
@@ -198,9 +197,6 @@ void AddExperiments(CLI::App& app, const Machine& machine,
       "  fleetperf-pmc experiments --quick\n"
       "  fleetperf-pmc experiments strides\n"
       "  fleetperf-pmc experiments strides --help");
-  command->callback([&] {
-    arguments.run = [&] { return RunExperiments(machine, arguments); };
-  });
 }
 
 int Fail(absl::string_view message) {
@@ -213,10 +209,8 @@ int Fail(absl::string_view message) {
 
 int RunCommandLine(int argc, char** argv, const Machine& machine) {
   Arguments arguments;
-  CLI::App app("Hardware counters of this machine.", "fleetperf-pmc");
-  app.set_version_flag("--version", std::string("fleetperf-pmc ") + kVersion);
-  app.require_subcommand(1);
-  app.footer(
+  Command app("fleetperf-pmc", "Hardware counters of this machine.");
+  app.SetFooter(
       "Examples:\n"
       "  fleetperf-pmc list\n"
       "  fleetperf-pmc stat -- ls -l\n"
@@ -227,9 +221,8 @@ int RunCommandLine(int argc, char** argv, const Machine& machine) {
   AddStat(app, machine, arguments);
   AddTop(app, machine, arguments);
   AddExperiments(app, machine, arguments);
-  if (const auto status = ParseArguments(
-          app, argc, argv,
-          [](const std::string& error) { return Fail(error); })) {
+  if (const auto status = app.Parse(
+          argc, argv, [](const std::string& error) { return Fail(error); })) {
     return *status;
   }
   const absl::StatusOr<int> status = arguments.run();

@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "base/command_parser.h"
 #include "base/rpc_log.h"
 #include "base/status_macros.h"
 #include "tests/bench/comparison.h"
@@ -255,17 +255,18 @@ absl::Status Run(size_t machines, int series, size_t seconds) {
 }  // namespace fleetperf::bench
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures an aggregator and an engine for the same samples.");
+  fleetperf::Command program(
+      "engine_bench",
+      "Measures an aggregator and an engine for the same samples.");
   size_t machines = 20;
   int series = 100;
   size_t seconds = 3600;
-  app.add_option("--machines", machines, "Machines of the simulated fleet")
-      ->check(CLI::Range(1, 1000));
-  app.add_option("--series", series, "Series of a machine")
-      ->check(CLI::Range(20, 1000));
-  app.add_option("--seconds", seconds, "Seconds of samples, one tick each")
-      ->check(CLI::Range(600, 3600));
-  CLI11_PARSE(app, argc, argv);
+  program.AddNumber("--machines", &machines, "Machines of the simulated fleet",
+                    1, 1000);
+  program.AddNumber("--series", &series, "Series of a machine", 20, 1000);
+  program.AddNumber("--seconds", &seconds, "Seconds of samples, one tick each",
+                    600, 3600);
+  if (const auto status = program.Parse(argc, argv)) return *status;
   fleetperf::SendRpcLogsToDebug();
   const absl::Status status = fleetperf::bench::Run(machines, series, seconds);
   if (status.ok()) return 0;

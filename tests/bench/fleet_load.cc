@@ -18,10 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "base/command_parser.h"
 #include "base/rpc_log.h"
 #include "base/status_macros.h"
 #include "tests/bench/comparison.h"
@@ -164,42 +164,49 @@ With VictoriaMetrics, Prometheus:    fleet_load --saturated --agents 100 --secon
 int main(int argc, char** argv) {
   fleetperf::bench::Parameters parameters;
   bool paced = false;
-  CLI::App app("Measures the cost of a fleet for an aggregator.");
-  app.footer(fleetperf::bench::kExamples);
-  CLI::Option* paced_flag = app.add_flag(
-      "--paced", paced,
+  fleetperf::Command program("fleet_load",
+                             "Measures the cost of a fleet for an aggregator.");
+  program.SetFooter(fleetperf::bench::kExamples);
+  const fleetperf::Option paced_flag = program.AddFlag(
+      "--paced", &paced,
       "Each machine ticks once a second and sends at its pace (default)");
-  app.add_flag("--saturated", parameters.saturated,
+  program
+      .AddFlag("--saturated", &parameters.saturated,
                "Agents send as fast as they are acknowledged")
-      ->excludes(paced_flag);
-  app.add_option("--agents", parameters.agents,
-                 "Number of agents, each with its own connection")
-      ->check(CLI::Range(1, 100'000))
-      ->capture_default_str();
-  app.add_option("--series", parameters.series, "Approximate series per agent")
-      ->check(CLI::Range(100, 100'000))
-      ->capture_default_str();
-  app.add_option("--seconds", parameters.seconds,
-                 "Ticks per agent, one per second of its time")
-      ->check(CLI::Range(10, 86'400))
-      ->capture_default_str();
-  app.add_option("--ticks-per-message", parameters.ticks_per_message,
-                 "1, like watched agents, or 10, like all others")
-      ->check(CLI::IsMember({1, 10}))
-      ->capture_default_str();
-  app.add_flag("--watch", parameters.watch,
-               "Subscribe to a series of every machine; requires "
-               "--ticks-per-message 1 and --paced");
-  app.add_option("--ask", parameters.ask,
-                 "Ask while the agents send, and after. near: each second, by "
-                 "turns, for the top 10 of all machines, the average of the "
-                 "last minute, and the machines. far: without a pause, for "
-                 "the average of all processes, all samples. Requires --paced")
-      ->check(CLI::IsMember({"near", "far"}));
-  app.add_flag("--no-peers", parameters.no_peers,
-               "Omit VictoriaMetrics and Prometheus from the comparison of "
-               "--saturated");
-  CLI11_PARSE(app, argc, argv);
+      .Exclude(paced_flag);
+  program
+      .AddNumber("--agents", &parameters.agents,
+                 "Number of agents, each with its own connection", 1, 100'000)
+      .ShowDefault();
+  program
+      .AddNumber("--series", &parameters.series, "Approximate series per agent",
+                 100, 100'000)
+      .ShowDefault();
+  program
+      .AddNumber("--seconds", &parameters.seconds,
+                 "Ticks per agent, one per second of its time", 10, 86'400)
+      .ShowDefault();
+  std::string ticks_per_message = "10";
+  program
+      .AddText("--ticks-per-message", &ticks_per_message,
+               "1, like watched agents, or 10, like all others")
+      .AcceptOnly("1|10")
+      .ShowDefault();
+  program.AddFlag("--watch", &parameters.watch,
+                  "Subscribe to a series of every machine; requires "
+                  "--ticks-per-message 1 and --paced");
+  program
+      .AddText("--ask", &parameters.ask,
+               "Ask while the agents send, and after. near: each second, by "
+               "turns, for the top 10 of all machines, the average of the "
+               "last minute, and the machines. far: without a pause, for "
+               "the average of all processes, all samples. Requires --paced")
+      .AcceptOnly("near|far");
+  program.AddFlag("--no-peers", &parameters.no_peers,
+                  "Omit VictoriaMetrics and Prometheus from the comparison of "
+                  "--saturated");
+  if (const auto status = program.Parse(argc, argv)) return *status;
+  parameters.ticks_per_message = ticks_per_message == "1" ? 1 : 10;
   if (parameters.watch &&
       (parameters.saturated || parameters.ticks_per_message != 1)) {
     absl::FPrintF(stderr,

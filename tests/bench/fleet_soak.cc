@@ -20,13 +20,13 @@
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "base/command_parser.h"
 #include "base/rpc_log.h"
 #include "base/status_macros.h"
 #include "tests/bench/comparison.h"
@@ -282,23 +282,25 @@ absl::Status Run(const Parameters& parameters) {
 
 int main(int argc, char** argv) {
   fleetperf::bench::Parameters parameters;
-  CLI::App app("Loads an aggregator with a fleet for a long time.");
-  app.add_option("--agents", parameters.fleet.agents,
-                 "Number of agents, each with its own connection")
-      ->check(CLI::Range(1, 100'000))
-      ->capture_default_str();
-  app.add_option("--twins", parameters.fleet.twins,
-                 "Agents that send the same machine's values")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--series", parameters.fleet.series,
-                 "Approximate series per agent")
-      ->check(CLI::Range(100, 100'000))
-      ->capture_default_str();
-  app.add_option("--minutes", parameters.minutes, "Duration of the run")
-      ->check(CLI::Range(4, 10'000))
-      ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  fleetperf::Command program(
+      "fleet_soak", "Loads an aggregator with a fleet for a long time.");
+  program
+      .AddNumber("--agents", &parameters.fleet.agents,
+                 "Number of agents, each with its own connection", 1, 100'000)
+      .ShowDefault();
+  program
+      .AddNumber("--twins", &parameters.fleet.twins,
+                 "Agents that send the same machine's values", 1, 1000)
+      .ShowDefault();
+  program
+      .AddNumber("--series", &parameters.fleet.series,
+                 "Approximate series per agent", 100, 100'000)
+      .ShowDefault();
+  program
+      .AddNumber("--minutes", &parameters.minutes, "Duration of the run", 4,
+                 10'000)
+      .ShowDefault();
+  if (const auto status = program.Parse(argc, argv)) return *status;
   if (parameters.fleet.agents % parameters.fleet.twins != 0) {
     absl::FPrintF(stderr, "fleet_soak: --twins does not divide --agents\n");
     return 1;

@@ -15,13 +15,13 @@
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "aggregator/query/fleet.h"
 #include "aggregator/store/store.h"
+#include "base/command_parser.h"
 #include "base/rpc_log.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
@@ -138,11 +138,11 @@ absl::Status Run(size_t machines) {
 
 int main(int argc, char** argv) {
   size_t machines = 10'000;
-  CLI::App app("Measures the lists of a fleet.");
-  app.add_option("--machines", machines, "Number of machines")
-      ->check(CLI::Range(20, 1'000'000))
-      ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  fleetperf::Command program("lists", "Measures the lists of a fleet.");
+  program
+      .AddNumber("--machines", &machines, "Number of machines", 20, 1'000'000)
+      .ShowDefault();
+  if (const auto status = program.Parse(argc, argv)) return *status;
   fleetperf::SendRpcLogsToDebug();
   const absl::Status status = fleetperf::bench::Run(machines);
   if (status.ok()) return 0;

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "base/command_parser.h"
 #include "base/rpc_log.h"
 #include "base/status_macros.h"
 #include "tests/bench/comparison.h"
@@ -124,14 +124,16 @@ absl::Status Run(size_t machines, size_t seconds) {
 }  // namespace fleetperf::bench
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures questions about machines of another aggregator.");
+  fleetperf::Command program(
+      "peers_bench",
+      "Measures questions about machines of another aggregator.");
   size_t machines = 1000;
   size_t seconds = 600;
-  app.add_option("--machines", machines, "Machines, all of one aggregator")
-      ->check(CLI::Range(11, 20'000));
-  app.add_option("--seconds", seconds, "Seconds of samples, one tick each")
-      ->check(CLI::Range(60, 3600));
-  CLI11_PARSE(app, argc, argv);
+  program.AddNumber("--machines", &machines, "Machines, all of one aggregator",
+                    11, 20'000);
+  program.AddNumber("--seconds", &seconds, "Seconds of samples, one tick each",
+                    60, 3600);
+  if (const auto status = program.Parse(argc, argv)) return *status;
   fleetperf::SendRpcLogsToDebug();
   const absl::Status status = fleetperf::bench::Run(machines, seconds);
   if (status.ok()) return 0;

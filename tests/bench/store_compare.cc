@@ -18,10 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "base/command_parser.h"
 #include "base/rpc_log.h"
 #include "base/status_macros.h"
 #include "tests/bench/comparison.h"
@@ -116,6 +116,10 @@ absl::StatusOr<std::vector<Result>> Compare(const Workload& workload,
 
 absl::Status Run(size_t machines, const std::string& trace_file) {
   RETURN_IF_ERROR(CheckPeers());
+  std::optional<HostTrace> trace;
+  if (!trace_file.empty()) {
+    ASSIGN_OR_RETURN(trace, HostTrace::Read(trace_file));
+  }
   const absl::Time start = SomeHoursAgo();
   const FleetWorkload large(1000);
   for (const int ticks_per_message : {1, 10}) {
@@ -123,10 +127,9 @@ absl::Status Run(size_t machines, const std::string& trace_file) {
                             ticks_per_message, /*asked=*/std::nullopt)
                         .status());
   }
-  if (!trace_file.empty()) {
-    ASSIGN_OR_RETURN(const HostTrace trace, HostTrace::Read(trace_file));
+  if (trace.has_value()) {
     RETURN_IF_ERROR(
-        Compare(trace.MakeWorkload(start), 10, /*asked=*/std::nullopt)
+        Compare(trace->MakeWorkload(start), 10, /*asked=*/std::nullopt)
             .status());
   }
   const FleetWorkload small(100);
@@ -152,21 +155,22 @@ absl::Status RunWide() {
 }  // namespace fleetperf::bench
 
 int main(int argc, char** argv) {
-  CLI::App app("Compares fleetperf, VictoriaMetrics and Prometheus.");
+  fleetperf::Command program(
+      "store_compare", "Compares fleetperf, VictoriaMetrics and Prometheus.");
   size_t machines = 100;
   std::string trace;
   bool wide = false;
-  CLI::Option* const machines_option =
-      app.add_option("--machines", machines, "Machines of the simulated fleet")
-          ->check(CLI::Range(11, 100'000));
-  CLI::Option* const trace_option =
-      app.add_option("--trace", trace, "Also replay this host trace")
-          ->check(CLI::ExistingFile);
-  app.add_flag("--wide", wide,
+  const fleetperf::Option machines_option = program.AddNumber(
+      "--machines", &machines, "Machines of the simulated fleet", 11, 100'000);
+  const fleetperf::Option trace_option =
+      program.AddText("--trace", &trace, "Also replay this host trace")
+          .SetType("FILE");
+  program
+      .AddFlag("--wide", &wide,
                "Only compare 10,000 machines with 24 series each, ten minutes")
-      ->excludes(machines_option)
-      ->excludes(trace_option);
-  CLI11_PARSE(app, argc, argv);
+      .Exclude(machines_option)
+      .Exclude(trace_option);
+  if (const auto status = program.Parse(argc, argv)) return *status;
   fleetperf::SendRpcLogsToDebug();
   const absl::Status status = wide ? fleetperf::bench::RunWide()
                                    : fleetperf::bench::Run(machines, trace);

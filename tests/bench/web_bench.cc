@@ -22,13 +22,13 @@
 #include <utility>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "base/command_parser.h"
 #include "base/files.h"
 #include "base/rpc_log.h"
 #include "base/status_macros.h"
@@ -392,22 +392,25 @@ absl::Status Run(const Parameters& parameters) {
 
 int main(int argc, char** argv) {
   fleetperf::bench::Parameters parameters;
-  CLI::App app("Measures what the page of a fleet costs an aggregator.");
-  app.add_option("--agents", parameters.agents,
-                 "Number of agents, each with its own connection")
-      ->check(CLI::Range(1, 20'000))
-      ->capture_default_str();
-  app.add_option("--viewers", parameters.viewers, "Number of many viewers")
-      ->check(CLI::Range(2, 127))
-      ->capture_default_str();
-  app.add_option("--seconds", parameters.seconds, "Duration of a measurement")
-      ->check(CLI::Range(10, 3600))
-      ->capture_default_str();
-  app.add_option("--rounds", parameters.rounds,
-                 "Number of measurements of each kind, by turns")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  fleetperf::Command program(
+      "web_bench", "Measures what the page of a fleet costs an aggregator.");
+  program
+      .AddNumber("--agents", &parameters.agents,
+                 "Number of agents, each with its own connection", 1, 20'000)
+      .ShowDefault();
+  program
+      .AddNumber("--viewers", &parameters.viewers, "Number of many viewers", 2,
+                 127)
+      .ShowDefault();
+  program
+      .AddNumber("--seconds", &parameters.seconds, "Duration of a measurement",
+                 10, 3600)
+      .ShowDefault();
+  program
+      .AddNumber("--rounds", &parameters.rounds,
+                 "Number of measurements of each kind, by turns", 1, 100)
+      .ShowDefault();
+  if (const auto status = program.Parse(argc, argv)) return *status;
   fleetperf::SendRpcLogsToDebug();
   std::signal(SIGPIPE, SIG_IGN);
   const absl::Status status = fleetperf::bench::Run(parameters);

@@ -14,10 +14,10 @@
 #include <string>
 #include <utility>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "base/command_parser.h"
 #include "base/rpc_log.h"
 #include "base/status_macros.h"
 #include "tests/bench/comparison.h"
@@ -153,24 +153,24 @@ absl::Status Run(const Parameters& parameters) {
 
 int main(int argc, char** argv) {
   fleetperf::bench::Parameters parameters;
-  CLI::App app(
+  fleetperf::Command program(
+      "week",
       "Measures an aggregator with a week of a fleet's samples in its store.");
-  app.add_option("--machines", parameters.machines, "Number of machines")
-      ->check(CLI::Range(11, 100'000));
-  app.add_option("--series", parameters.series,
-                 "Approximate series per machine")
-      ->check(CLI::Range(34, 100'000));
-  app.add_option("--interval", parameters.interval, "Seconds between ticks")
-      ->check(CLI::Range(1, 3600));
-  const auto add_time = [&](const char* name, const char* what, int hours) {
-    return app
-        .add_option_function<int>(
-            name, [&, hours](int n) { parameters.hours = n * hours; }, what)
-        ->check(CLI::Range(1, 3650));
-  };
-  add_time("--days", "Number of days", 24)
-      ->excludes(add_time("--hours", "Number of hours instead", 1));
-  CLI11_PARSE(app, argc, argv);
+  program.AddNumber("--machines", &parameters.machines, "Number of machines",
+                    11, 100'000);
+  program.AddNumber("--series", &parameters.series,
+                    "Approximate series per machine", 34, 100'000);
+  program.AddNumber("--interval", &parameters.interval, "Seconds between ticks",
+                    1, 3600);
+  int days = 0;
+  const fleetperf::Option days_option =
+      program.AddNumber("--days", &days, "Number of days", 1, 3650);
+  program
+      .AddNumber("--hours", &parameters.hours, "Number of hours instead", 1,
+                 3650)
+      .Exclude(days_option);
+  if (const auto status = program.Parse(argc, argv)) return *status;
+  if (days > 0) parameters.hours = 24 * days;
   fleetperf::SendRpcLogsToDebug();
   const absl::Status status = fleetperf::bench::Run(parameters);
   if (status.ok()) return 0;

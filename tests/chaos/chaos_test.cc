@@ -22,7 +22,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <csignal>
@@ -37,6 +36,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/clock.h"
+#include "base/command_parser.h"
 #include "perflib/clocks.h"
 #include "tests/chaos/fleet.h"
 #include "tests/hostile/message_fuzzer.h"
@@ -376,12 +376,14 @@ TEST(Chaos, LosesNothingAndStoresNothingTwice) {
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   using fleetperf::testing::options;
-  CLI::App app{
-      "Runs a fleet under random faults and checks that no tick is lost."};
-  app.add_option("--seconds", options.seconds, "Duration in seconds");
-  app.add_option("--seed", options.seed,
-                 "Determines the faults and their times");
-  CLI11_PARSE(app, argc, argv);
+  fleetperf::Command program(
+      "chaos_test",
+      "Runs a fleet under random faults and checks that no tick is lost.");
+  program.AddNumber("--seconds", &options.seconds, "Duration in seconds", 1,
+                    1'000'000);
+  program.AddNumber("--seed", &options.seed,
+                    "Determines the faults and their times", 0, UINT64_MAX);
+  if (const auto status = program.Parse(argc, argv)) return *status;
   options.may_mount = fleetperf::testing::EnterMountNamespace();
   return RUN_ALL_TESTS();
 }

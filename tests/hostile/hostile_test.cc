@@ -7,7 +7,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <cstdio>
 #include <thread>
@@ -16,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/clock.h"
+#include "base/command_parser.h"
 #include "base/files.h"
 #include "base/wakeup.h"
 #include "tests/e2e/fake_agent.h"
@@ -171,10 +171,13 @@ TEST(Hostile, Page) {
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   using fleetperf::testing::options;
-  CLI::App app{"Attacks an aggregator and measures what others notice."};
-  app.add_option("--seconds", options.seconds, "Duration of each attack");
-  app.add_option("--attack", options.attack, "Only this attack");
-  app.add_flag("--bars", options.bars, "Waits beyond the bars fail the test");
-  CLI11_PARSE(app, argc, argv);
+  fleetperf::Command program(
+      "hostile_test", "Attacks an aggregator and measures what others notice.");
+  program.AddNumber("--seconds", &options.seconds, "Duration of each attack", 1,
+                    1'000'000);
+  program.AddText("--attack", &options.attack, "Only this attack");
+  program.AddFlag("--bars", &options.bars,
+                  "Waits beyond the bars fail the test");
+  if (const auto status = program.Parse(argc, argv)) return *status;
   return RUN_ALL_TESTS();
 }

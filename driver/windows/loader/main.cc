@@ -3,7 +3,6 @@
 
 #include <windows.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -11,12 +10,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/command_parser.h"
 #include "base/files.h"
 #include "base/native_path.h"
-#include "base/parse_arguments.h"
-#include "base/printable.h"
 #include "base/status_macros.h"
-#include "base/version.h"
 #include "base/wide_windows.h"
 #include "driver/windows/client/open_device.h"
 #include "driver/windows/loader/code_integrity.h"
@@ -41,7 +38,6 @@ Examples, as an administrator:
 // Exit statuses.
 constexpr int kDone = 0;
 constexpr int kFailed = 1;
-constexpr int kWrongUsage = 2;
 constexpr int kNotRunning = 3;
 
 std::string DefaultImage() {
@@ -122,31 +118,23 @@ const PmuCommand kCommands[] = {
     {"remove", "Unload the driver and remove the service", Remove},
 };
 
-int Report(const std::string& error) {
-  std::fprintf(stderr, "fleetperf-pmu: %s\n", Printable(error).c_str());
-  return kWrongUsage;
-}
-
 int Main(int argc, char** argv) {
-  CLI::App app("Installs and starts the driver of the hardware counters.",
-               "fleetperf-pmu");
-  app.footer(kFooter);
-  app.set_version_flag("--version", std::string("fleetperf-pmu ") + kVersion);
-  app.require_subcommand(1);
+  Command program("fleetperf-pmu",
+                  "Installs and starts the driver of the hardware counters.");
+  program.SetFooter(kFooter);
+  program.AcceptParentOptions();
   std::string image = DefaultImage();
-  app.add_option("--image", image,
-                 "The driver's image; fleetperf_pmu.sys beside this program if "
-                 "omitted")
-      ->type_name("FILE");
+  program
+      .AddText("--image", &image,
+               "The driver's image; fleetperf_pmu.sys beside this program if "
+               "omitted")
+      .SetType("FILE");
   const PmuCommand* given = nullptr;
   for (const PmuCommand& command : kCommands) {
-    app.add_subcommand(command.name, command.help)
-        ->fallthrough()
-        ->callback([&given, &command] { given = &command; });
+    program.AddCommand(command.name, command.help,
+                       [&given, &command] { given = &command; });
   }
-  if (const auto status = ParseArguments(app, argc, argv, Report)) {
-    return *status;
-  }
+  if (const auto status = program.Parse(argc, argv)) return *status;
   const auto result = given->run(DriverService(image));
   if (result.ok()) return *result;
   std::fprintf(stderr, "fleetperf-pmu: %s\n",

@@ -1,15 +1,18 @@
-#include "base/parse_arguments.h"
+#include "base/command_parser.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <vector>
+#include <cstdio>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/printable.h"
 #include "base/suggest.h"
+#include "base/version.h"
 
 namespace fleetperf {
 namespace {
@@ -152,20 +155,149 @@ std::string Explain(const std::vector<const CLI::App*>& given,
   return message;
 }
 
+// Calls `run` unless one of the command's own commands is given.
+void SetRun(CLI::App* command, std::function<void()> run) {
+  command->final_callback([command, run = std::move(run)] {
+    if (command->get_subcommands().empty()) run();
+  });
+}
+
+template <typename Number>
+CLI::Option* AddNumberTo(CLI::App& command, const std::string& name,
+                         Number* value, const std::string& help, Number least,
+                         Number most) {
+  CLI::Option* const option = command.add_option(name, *value, help);
+  option->type_name("N")->check(
+      [least, most](const std::string& text) -> std::string {
+        Number number = 0;
+        if (absl::SimpleAtoi(text, &number) && number >= least &&
+            number <= most) {
+          return "";
+        }
+        return absl::StrCat("\"", text, "\" is not a whole number from ", least,
+                            " to ", most);
+      },
+      "");
+  return option;
+}
+
 }  // namespace
 
-std::optional<int> ParseArguments(
-    CLI::App& app, int argc, char** argv,
+Option Option::SetType(const std::string& type) {
+  option_->type_name(type);
+  return *this;
+}
+
+Option Option::Require() {
+  option_->required();
+  return *this;
+}
+
+Option Option::AcceptOnly(const std::string& choices) {
+  const std::vector<std::string> names = absl::StrSplit(choices, '|');
+  option_->type_name(choices)->check(
+      [names](const std::string& text) -> std::string {
+        if (std::count(names.begin(), names.end(), text) > 0) return "";
+        return absl::StrCat("\"", text, "\" is not ", OrList(names),
+                            DidYouMean(text, names));
+      },
+      "");
+  return *this;
+}
+
+Option Option::SplitAt(char separator) {
+  option_->delimiter(separator);
+  return *this;
+}
+
+Option Option::ShowDefault() {
+  option_->capture_default_str();
+  return *this;
+}
+
+Option Option::Exclude(Option other) {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+// A maximum of no commands stands for a command without `run`: CLI11 reads it
+// as no limit.
+Command::Command(const std::string& name, const std::string& purpose,
+                 std::function<void()> run)
+    : app_(std::make_shared<CLI::App>(purpose, name)) {
+  app_->set_version_flag("--version", absl::StrCat(name, " ", kVersion));
+  if (run == nullptr) return;
+  app_->require_subcommand(0, 1);
+  SetRun(app_.get(), std::move(run));
+}
+
+Command::Command(std::shared_ptr<CLI::App> app) : app_(std::move(app)) {}
+
+Command Command::AddCommand(const std::string& name, const std::string& purpose,
+                            std::function<void()> run) {
+  if (app_->get_require_subcommand_max() == 0) app_->require_subcommand(1);
+  CLI::App* const command = app_->add_subcommand(name, purpose);
+  if (run == nullptr) {
+    command->require_subcommand(0);
+  } else {
+    command->require_subcommand(0, 1);
+    SetRun(command, std::move(run));
+  }
+  return Command(app_->get_subcommand_ptr(command));
+}
+
+Option Command::AddText(const std::string& name, std::string* value,
+                        const std::string& help) {
+  return Option(app_->add_option(name, *value, help));
+}
+
+Option Command::AddList(const std::string& name,
+                        std::vector<std::string>* values,
+                        const std::string& help) {
+  CLI::Option* const option = app_->add_option(name, *values, help);
+  // "--by machine PATH" has one value.
+  if (!option->get_positional()) option->allow_extra_args(false);
+  return Option(option);
+}
+
+Option Command::AddFlag(const std::string& name, bool* given,
+                        const std::string& help) {
+  return Option(app_->add_flag(name, *given, help));
+}
+
+Option Command::AddNumber(const std::string& name, uint32_t* value,
+                          const std::string& help, uint32_t least,
+                          uint32_t most) {
+  return Option(AddNumberTo(*app_, name, value, help, least, most));
+}
+
+Option Command::AddNumber(const std::string& name, uint64_t* value,
+                          const std::string& help, uint64_t least,
+                          uint64_t most) {
+  return Option(AddNumberTo(*app_, name, value, help, least, most));
+}
+
+Option Command::AddNumber(const std::string& name, int* value,
+                          const std::string& help, int least, int most) {
+  return Option(AddNumberTo(*app_, name, value, help, least, most));
+}
+
+void Command::SetFooter(const std::string& text) { app_->footer(text); }
+
+void Command::AcceptParentOptions() { app_->fallthrough(); }
+
+std::optional<int> Command::Parse(
+    int argc, char** argv,
     absl::FunctionRef<int(const std::string& error)> report) {
   std::vector<std::string> arguments =
-      CommandFirst(app, {argv + 1, argv + argc});
+      CommandFirst(*app_, {argv + 1, argv + argc});
   std::reverse(arguments.begin(), arguments.end());  // as the parser takes them
   try {
-    app.parse(std::move(arguments));
+    app_->parse(std::move(arguments));
   } catch (const CLI::Success& request) {  // --help and --version
-    return app.exit(request);
+    return app_->exit(request);
   } catch (const CLI::ParseError& error) {
-    const std::vector<const CLI::App*> given = GivenCommands(app);
+    const std::vector<const CLI::App*> given = GivenCommands(*app_);
     const auto name = [](std::string* out, const CLI::App* command) {
       absl::StrAppend(out, command->get_name());
     };
@@ -177,29 +309,14 @@ std::optional<int> ParseArguments(
   return std::nullopt;
 }
 
-CLI::Option* AddCount(CLI::App* command, const std::string& name,
-                      uint32_t* value, const std::string& help) {
-  CLI::Option* const option = command->add_option(name, *value, help);
-  option->type_name("N")->check(
-      [](const std::string& text) -> std::string {
-        uint32_t count = 0;
-        if (absl::SimpleAtoi(text, &count) && count > 0) return "";
-        return absl::StrCat("\"", text,
-                            "\" is not a whole number from 1 to 4294967295");
-      },
-      "");
-  return option;
+std::optional<int> Command::Parse(int argc, char** argv) {
+  return Parse(argc, argv, [this](const std::string& error) {
+    std::fprintf(stderr, "%s: %s\n", app_->get_name().c_str(),
+                 Printable(error).c_str());
+    return 2;
+  });
 }
 
-void AcceptOnly(CLI::Option* option, const std::string& choices) {
-  const std::vector<std::string> names = absl::StrSplit(choices, '|');
-  option->type_name(choices)->check(
-      [names](const std::string& text) -> std::string {
-        if (std::count(names.begin(), names.end(), text) > 0) return "";
-        return absl::StrCat("\"", text, "\" is not ", OrList(names),
-                            DidYouMean(text, names));
-      },
-      "");
-}
+bool Command::given() const { return app_->parsed(); }
 
 }  // namespace fleetperf
