@@ -74,7 +74,7 @@ class PkiRevokeTest : public ::testing::Test {
   absl::Status Revoke(const std::string& role, const std::string& name) {
     PkiFlags flags = Flags();
     flags.role = role;
-    flags.names = {name};
+    flags.revoked = name;
     return PkiRevoke(flags);
   }
 
