@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <deque>
+#include <set>
+#include <string>
 #include <thread>
 
 #include "absl/synchronization/notification.h"
@@ -78,15 +80,17 @@ class WaitingReader {
   }
 
   // Waits for the note and skips earlier ones.
-  void WaitFor(const std::string& note) {
+  void WaitFor(const std::string& note) { WaitForAll({note}); }
+  // Waits for the notes, in any order, and skips others.
+  void WaitForAll(std::set<std::string> awaited) {
     for (;;) {
       for (std::string& read : reader_.Read()) {
         notes_.push_back(std::move(read));
       }
       while (!notes_.empty()) {
-        const bool is_it = notes_.front() == note;
+        awaited.erase(notes_.front());
         notes_.pop_front();
-        if (is_it) return;
+        if (awaited.empty()) return;
       }
       absl::MutexLock lock(&bell_->mutex);
       bell_->mutex.Await(absl::Condition(&bell_->has_rung));
@@ -192,8 +196,7 @@ TEST_F(HubThreadsTest, BatchesThatAreNotUrgentAreEvaluatedTogether) {
     Arrive(web_, second);
     Arrive(db_, second);
   }
-  reader->WaitFor("1@20=3");
-  reader->WaitFor("2@20=3");
+  reader->WaitForAll({"1@20=3", "2@20=3"});
 }
 
 TEST_F(HubThreadsTest, LiveValuesDoNotWaitForNewSubscribers) {
