@@ -18,7 +18,7 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// RocksDB's fields of a change of the database, as of version 7.8. Tags with
+// RocksDB's fields of a change of the database, as of 7.8 and 9.10. Tags with
 // kMayBeIgnored have a string.
 constexpr uint64_t kMayBeIgnored = 1 << 13;
 enum Tag : uint64_t {
@@ -38,6 +38,8 @@ enum Tag : uint64_t {
   kInAtomicGroup = 300,
 };
 constexpr uint64_t kEndOfNewFile = 1;
+// RocksDB 9 writes an empty change.
+constexpr size_t kMinChangeSize = 0;
 
 bool GetString(absl::string_view* from) {
   uint64_t size = 0;
@@ -180,7 +182,7 @@ absl::StatusOr<Manifest> ReadManifest(const std::string& path) {
       [&](uint64_t, absl::string_view change) {
         return reader.Take(change) ? absl::OkStatus() : damaged;
       },
-      [&](const WalRange&, bool) { has_gap = true; }, /*min_size=*/1));
+      [&](const WalRange&, bool) { has_gap = true; }, kMinChangeSize));
   if (has_gap) return damaged;
   return Manifest{.path = path, .files = reader.Files()};
 }
@@ -200,7 +202,7 @@ absl::StatusOr<ManifestEnd> ReadManifestEnd(const std::string& path) {
       [&](const WalRange& gap, bool) {
         if (!end.damaged_at.has_value()) end.damaged_at = gap.offset;
       },
-      /*min_size=*/1));
+      kMinChangeSize));
   end.files = reader.Files();
   end.last_change = reader.last_change();
   return end;

@@ -267,6 +267,16 @@ TEST(RunningWal, ReportsChangesThatTheManifestLost) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("neither")));
 }
 
+TEST(ManifestTest, MayHaveAnEmptyChange) {
+  const testing::TempDirectory directory;
+  ASSERT_OK(Database::Open(directory.path()));
+  const std::string path = *FindManifest(directory.path());
+  // The checksum, the size and the type, as RocksDB 9.10 writes them.
+  const std::string empty_change("\x05\x2b\x28\x43\x00\x00\x01", 7);
+  WriteAll(path, absl::StrCat(ReadAll(path), empty_change));
+  EXPECT_OK(ReadManifest(path));
+}
+
 // RocksDB goes on with a new log after a write that did not fit on the disk.
 TEST(RunningWal, FailedWriteIsNotDamage) {
   const testing::TempDirectory directory;
