@@ -71,7 +71,6 @@ TEST(PmcStat, PassesTheExitStatusOn) {
   EXPECT_EQ(Pmc({"stat", "--", "true"}).status, 0);
   EXPECT_EQ(Pmc({"stat", "--", "sh", "-c", "exit 3"}).status, 3);
   EXPECT_EQ(Pmc({"stat", "--", "sh", "-c", "kill -9 $$"}).status, 128 + 9);
-  // Some systems have /nonexistent, the home of nobody.
   const TempDirectory empty;
   EXPECT_EQ(Pmc({"stat", "--", absl::StrCat(empty.path(), "/absent")}).status,
             127);
