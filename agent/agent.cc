@@ -11,16 +11,17 @@
 #include "agent/deliver/uplink.h"
 #include "agent/own_counters.h"
 #include "agent/source/combined_source.h"
-#include "agent/source/own_provider.h"
 #include "agent/source/sources.h"
-#include "base/certificate_renewal.h"
-#include "base/clock.h"
-#include "base/files.h"
 #include "base/log.h"
 #include "base/logging.h"
-#include "base/os.h"
+#include "base/os/clock.h"
+#include "base/os/detached_thread.h"
+#include "base/os/files.h"
+#include "base/os/os.h"
+#include "base/rpc/callback_threads.h"
 #include "base/status_macros.h"
-#include "base/tls_identity.h"
+#include "base/tls/certificate_renewal.h"
+#include "base/tls/tls_identity.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -34,8 +35,12 @@ class RunningAgent : public Agent {
  public:
   RunningAgent(const Config& config, Machines::Options machines,
                std::unique_ptr<Spool> spool,
-               std::shared_ptr<TlsIdentity> identity)
+               std::shared_ptr<TlsIdentity> identity,
+               std::unique_ptr<CallbackThreads> callback_threads,
+               std::function<void()> on_stuck)
       : config_(config),
+        callback_threads_(std::move(callback_threads)),
+        on_stuck_(std::move(on_stuck)),
         identity_(std::move(identity)),
         delivery_({.batch_period = config.batch_period}, std::move(spool)) {
     machines.delivery = &delivery_;
@@ -60,16 +65,15 @@ class RunningAgent : public Agent {
 
   void Reload(const Config& config) override {
     if (config.aggregators == config_.aggregators &&
-        config.labels == config_.labels &&
-        config.plan.queries == config_.plan.queries) {
+        config.labels == config_.labels && config.plan == config_.plan) {
       return;
     }
-    uplink_.reset();  // its thread uses the plan
+    uplink_->Disconnect();  // its thread uses the plan
     config_.aggregators = config.aggregators;
     config_.labels = config.labels;
     config_.plan = config.plan;
     plan_->SetOwn(config.plan);
-    Connect();
+    uplink_->Connect(config.aggregators, config.labels);
   }
 
   void Probe() const override { own_counters_.Read(); }
@@ -100,10 +104,13 @@ class RunningAgent : public Agent {
                 .changed_report = [this] { return plan_->ChangedReport(); },
                 .on_disconnect = [this] { plan_->EndTemporaryQueries(); },
             },
-        .counts = &uplink_counts_});
+        .counts = &uplink_counts_,
+        .on_stuck = on_stuck_});
   }
 
   Config config_;
+  const std::unique_ptr<CallbackThreads> callback_threads_;
+  const std::function<void()> on_stuck_;
   const std::shared_ptr<TlsIdentity> identity_;
   CertificateRenewal renewal_{identity_};  // used by the uplink's thread only
   Delivery delivery_;
@@ -166,14 +173,25 @@ absl::StatusOr<Machines::Options> MachinesOf(
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(const Config& config) {
+absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(
+    const Config& config, std::function<void()> on_stuck) {
+  ASSIGN_OR_RETURN(auto callback_threads, CallbackThreads::Start());
   ASSIGN_OR_RETURN(auto identity, TlsIdentity::Load(config.tls, Role::kAgent));
   ASSIGN_OR_RETURN(Machines::Options machines, MachinesOf(config, identity));
   ASSIGN_OR_RETURN(machines.capture, OpenCapture(config));
-  ASSIGN_OR_RETURN(std::unique_ptr<Spool> spool, OpenSpool(config));
-  LogInfoOf(config.name, absl::StrCat("collecting from ", config.name));
-  return std::make_unique<RunningAgent>(config, std::move(machines),
-                                        std::move(spool), std::move(identity));
+  std::unique_ptr<Agent> started;
+  absl::Status opened;
+  RETURN_IF_ERROR(StartThreads([&] {
+    auto spool = OpenSpool(config);
+    opened = spool.status();
+    if (!opened.ok()) return;
+    LogInfoOf(config.name, absl::StrCat("collecting from ", config.name));
+    started = std::make_unique<RunningAgent>(
+        config, std::move(machines), *std::move(spool), std::move(identity),
+        std::move(callback_threads), std::move(on_stuck));
+  }));
+  RETURN_IF_ERROR(opened);
+  return started;
 }
 
 }  // namespace fleetperf::agent

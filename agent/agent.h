@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_AGENT_AGENT_H_
 #define FLEETPERF_AGENT_AGENT_H_
 
+#include <functional>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -17,13 +18,17 @@ class Agent {
  public:
   // Waits for the sources' countersets, up to a deadline, but not for an
   // aggregator. Returns an error if the certificates, the spool, the capture or
-  // the local source cannot be opened.
-  static absl::StatusOr<std::unique_ptr<Agent>> Start(const Config& config);
+  // the local source cannot be opened, or if a thread cannot be started. Calls
+  // `on_stuck`, on any thread, if only a new process can connect to an
+  // aggregator.
+  static absl::StatusOr<std::unique_ptr<Agent>> Start(
+      const Config& config, std::function<void()> on_stuck);
   virtual ~Agent() = default;
 
   // Applies the settings that ConfigKeys() lists with WhenChanged::kReload,
   // except those of the log. Ignores the others. If any has changed, ends the
-  // stream and begins a new one; the collection goes on meanwhile.
+  // stream and begins a new one, while the collection continues. Starts no
+  // thread for it, because the system may refuse one.
   virtual void Reload(const Config& config) = 0;
 
   // Takes and releases the locks of the parts that the agent's own counters

@@ -22,7 +22,7 @@ class CertificateNames {
 
   // Returns PermissionDenied if the certificate does not name `machine`. The
   // message includes the command that issues a certificate with that name
-  // added.
+  // added. If no certificate can have the name, it says how to change that.
   absl::Status Check(const std::string& machine) const;
 
  private:

@@ -27,20 +27,18 @@
 #include "agent/deliver/uplink.h"
 #include "agent/own_counters.h"
 #include "agent/source/combined_source.h"
-#include "agent/source/missing_rights.h"
-#include "agent/source/own_provider.h"
+#include "agent/source/missing.h"
 #include "agent/source/sources.h"
-#include "agent/source/well_known.h"
-#include "base/channel.h"
-#include "base/files.h"
-#include "base/native_path.h"
-#include "base/os.h"
-#include "base/printable.h"
-#include "base/rpc_deadline.h"
-#include "base/rpc_error.h"
+#include "base/os/files.h"
+#include "base/os/native_path.h"
+#include "base/os/os.h"
+#include "base/rpc/channel.h"
+#include "base/rpc/rpc_deadline.h"
+#include "base/rpc/rpc_error.h"
 #include "base/status_macros.h"
-#include "base/tls_identity.h"
-#include "base/units.h"
+#include "base/text/printable.h"
+#include "base/text/units.h"
+#include "base/tls/tls_identity.h"
 #include "base/version.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 
@@ -222,10 +220,15 @@ class Checker {
       Problem(
           absl::StrCat(plan_.NameOf(problem.planned), ": ", problem.message));
     }
+    for (const std::string& problem : resolution.rule_problems) {
+      Problem(problem);
+    }
     if (machine == config_.name) ListMissingRights(resolution);
     Dictionary dictionary;
     MachineInstances instances(machine, &dictionary);
     std::map<std::string, bool> countersets;  // whether there are values
+    // Counterset and reason.
+    std::set<std::pair<std::string, std::string>> limitations;
     for (const ResolvedQuery& query : resolution.queries) {
       const auto has_values = Try(source, query, &instances);
       if (!has_values.ok()) {
@@ -234,6 +237,14 @@ class Checker {
                              "\": ", has_values.status().message()));
       }
       countersets[query.registration.name] |= has_values.value_or(true);
+      for (Limitation& limitation : source.Limitations()) {
+        limitations.emplace(std::move(limitation.counterset),
+                            std::move(limitation.reason));
+      }
+    }
+    for (const auto& [counterset, reason] : limitations) {
+      absl::PrintF("  limited: %s. %s\n", Printable(counterset),
+                   Printable(reason));
     }
     for (const auto& [counterset, has_values] : countersets) {
       if (has_values) continue;

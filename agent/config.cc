@@ -1,17 +1,27 @@
 #include "agent/config.h"
 
+#include "absl/strings/str_cat.h"
 #include "base/address.h"
-#include "base/config.h"
-#include "base/files.h"
-#include "base/native_path.h"
-#include "base/os.h"
+#include "base/config/config.h"
+#include "base/os/files.h"
+#include "base/os/input_file.h"
+#include "base/os/native_path.h"
+#include "base/os/os.h"
 #include "base/status_macros.h"
+#include "base/text/printable.h"
 
 namespace fleetperf::agent {
 
 absl::StatusOr<Config> LoadConfig(const std::string& path,
                                   const ConfigFlags& flags) {
-  ASSIGN_OR_RETURN(ConfigFile file, ConfigFile::Load(path));
+  ASSIGN_OR_RETURN(const std::string text, ReadInputFile(path));
+  return ParseConfig(text, path, flags);
+}
+
+absl::StatusOr<Config> ParseConfig(const std::string& text,
+                                   const std::string& path,
+                                   const ConfigFlags& flags) {
+  ASSIGN_OR_RETURN(ConfigFile file, ConfigFile::Parse(text, path));
   ConfigSection root = file.root();
   Config config;
   root.Read("name", &config.name);
@@ -51,7 +61,13 @@ absl::StatusOr<Config> LoadConfig(const std::string& path,
         "name",
         "is missing; set it to the machine that the capture is played as");
   }
-  if (config.name.empty()) config.name = HostName();
+  config.is_named = !config.name.empty();
+  if (!config.is_named) config.name = HostName();
+  const absl::Status is_text = CheckText(config.name);
+  if (!is_text.ok()) {
+    root.Error("name", absl::StrCat("must be set, since the host name ",
+                                    is_text.message()));
+  }
   config.log = ReadLogConfig(root);
   RETURN_IF_ERROR(file.Finish());
   config.settings = file.settings();

@@ -11,15 +11,18 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agent/collect/plan.h"
-#include "base/config.h"
-#include "base/credentials.h"
+#include "base/config/config.h"
 #include "base/logging.h"
+#include "base/tls/credentials.h"
 
 namespace fleetperf::agent {
 
 struct Config {
   // The machine's name in the store. The certificate must contain it.
   std::string name;
+  // Whether the configuration or a flag sets the name, which is otherwise the
+  // host's when the configuration was read.
+  bool is_named = true;
   std::vector<std::string> aggregators;  // "host:port", in any order
   TlsFiles tls;
   std::map<std::string, std::string> labels;
@@ -55,6 +58,10 @@ struct ConfigFlags {
 // and line.
 absl::StatusOr<Config> LoadConfig(const std::string& path,
                                   const ConfigFlags& flags);
+// Same, of a file with this text at `path`.
+absl::StatusOr<Config> ParseConfig(const std::string& text,
+                                   const std::string& path,
+                                   const ConfigFlags& flags);
 
 }  // namespace fleetperf::agent
 

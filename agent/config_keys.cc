@@ -32,12 +32,27 @@ constexpr ConfigKey kKeys[] = {
      "([plans.md](../tasks/plans.md))",
      kReload,
      "the list in `agent/collect/default_plan_linux.cc` or `_windows.cc`"},
+    {"include",
+     "the only instances to collect, by counterset: names of countersets, with "
+     "`*` and `?`, or `{GUID}`, and for each a list of names of instances, "
+     "with "
+     "`*` and `?` ([plans.md](../tasks/plans.md#instances))",
+     kReload, "all but automounts"},
+    {"exclude",
+     "instances that are not collected, in the same form; it overrides "
+     "`include`",
+     kReload, "none"},
     {"queries[].counterset", "a name, with `*` and `?`, or `{GUID}`", kReload},
     {"queries[].counters",
      "names, with `*` and `?`, or `id:N`; counters that their formulas need "
      "are added",
      kReload, "all"},
     {"queries[].instances", "names, with `*` and `?`", kReload, "all"},
+    {"queries[].aggregates",
+     "names of instances that are the aggregates of others, with `*` and `?`, "
+     "besides those that are known "
+     "([query-rules.md](query-rules.md#which-series-are-selected)); at most 64",
+     kReload, "none"},
     {"queries[].wrap32",
      "whether a 4-byte counter that falls by more than half of its range has "
      "wrapped; otherwise it was reset. Bases always wrap",

@@ -4,7 +4,7 @@
 #define FLEETPERF_AGENT_CONFIG_KEYS_H_
 
 #include "absl/types/span.h"
-#include "base/config_key.h"
+#include "base/config/config_key.h"
 
 namespace fleetperf::agent {
 

@@ -9,22 +9,24 @@
 #include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "agent/certificate_names.h"
 #include "base/address.h"
-#include "base/certificates.h"
-#include "base/channel.h"
-#include "base/clock.h"
-#include "base/credentials.h"
-#include "base/enrolment_token.h"
-#include "base/files.h"
-#include "base/rpc_deadline.h"
-#include "base/rpc_error.h"
+#include "base/os/clock.h"
+#include "base/os/files.h"
+#include "base/rpc/channel.h"
+#include "base/rpc/rpc_deadline.h"
+#include "base/rpc/rpc_error.h"
 #include "base/status_macros.h"
-#include "base/units.h"
+#include "base/text/units.h"
+#include "base/tls/certificates.h"
+#include "base/tls/credentials.h"
+#include "base/tls/enrolment_token.h"
+#include "base/tls/pki_commands.h"
 #include "fleetperf/v1/enrolment.grpc.pb.h"
 
 namespace fleetperf::agent {
@@ -32,8 +34,9 @@ namespace {
 
 constexpr absl::Duration kEnrollTime = absl::Seconds(15);
 
-// Accepts the server whose chain has the authority of the token. The agent does
-// not have the authority's certificate yet, so TLS cannot check the chain.
+// Accepts the enrolment server whose chain has the authority of the token. The
+// agent does not have the authority's certificate yet, so TLS cannot check the
+// chain.
 class AuthorityVerifier
     : public grpc::experimental::ExternalCertificateVerifier {
  public:
@@ -44,8 +47,8 @@ class AuthorityVerifier
               std::function<void(grpc::Status)>,
               grpc::Status* status) override {
     const grpc::string_ref chain = request->peer_cert_full_chain();
-    *status = RpcFromStatus(
-        CheckServerChain(std::string(chain.data(), chain.size()), authority_));
+    *status = RpcFromStatus(CheckEnrolmentServer(
+        std::string(chain.data(), chain.size()), authority_));
     return true;  // the status is set
   }
   void Cancel(grpc::experimental::TlsCustomVerificationCheckRequest*) override {
@@ -64,6 +67,18 @@ std::shared_ptr<grpc::ChannelCredentials> CredentialsFor(
       grpc::experimental::ExternalCertificateVerifier::Create<
           AuthorityVerifier>(authority));
   return grpc::experimental::TlsCredentials(options);
+}
+
+absl::Status CheckNamed(const std::string& machine,
+                        const EnrolmentToken& token) {
+  const absl::Status named =
+      CertificateNames(machine, token.names).Check(machine);
+  if (named.ok() || !CheckCertificateName(machine).ok()) return named;
+  std::vector<std::string> wanted = {machine};
+  wanted.insert(wanted.end(), token.names.begin(), token.names.end());
+  return absl::PermissionDeniedError(
+      absl::StrCat("the token does not name \"", machine,
+                   "\"; make one with: ", TokenCommand(wanted)));
 }
 
 // The token names its authority, so the answer of another one is wrong, however
@@ -93,8 +108,7 @@ absl::Status Enroll(const Config& config, const std::string& address,
         config.tls.key, " exists; remove it to enroll this machine again"));
   }
   // Before the token is spent.
-  RETURN_IF_ERROR(
-      CertificateNames(config.name, token.names).Check(config.name));
+  RETURN_IF_ERROR(CheckNamed(config.name, token));
   ASSIGN_OR_RETURN(SigningRequest signing, MakeSigningRequest(config.name));
   // Before the token is spent, because the directory may not be writable.
   RETURN_IF_ERROR(

@@ -14,8 +14,9 @@ namespace fleetperf::agent {
 // ("host:port"), a `fleetperf pki serve`, issue a certificate for it. Writes
 // the key, the certificate and the authority to the files of `config.tls`; all
 // users may read the latter two. The server is known by the authority's
-// fingerprint in `token` (base/enrolment_token.h). Returns AlreadyExists if
-// there is a key already.
+// fingerprint in `token` (base/tls/enrolment_token.h), and by its role: no
+// other server of that authority gets the token. Returns AlreadyExists if there
+// is a key already.
 absl::Status Enroll(const Config& config, const std::string& address,
                     const std::string& token);
 

@@ -18,7 +18,7 @@ struct OwnParts {
   const Delivery* delivery = nullptr;
   const UplinkCounts* uplink = nullptr;
   const CollectionCounts* collections = nullptr;
-  // Thread-safe (SecondsLeft in base/certificate_renewal.h).
+  // Thread-safe (SecondsLeft in base/tls/certificate_renewal.h).
   std::function<uint64_t()> certificate_seconds_left;
 };
 OwnCounterset MakeOwnCounters(const OwnParts& parts);

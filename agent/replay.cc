@@ -11,10 +11,10 @@
 #include "agent/deliver/catalogue.h"
 #include "agent/deliver/uplink.h"
 #include "agent/source/replay/replay_source.h"
-#include "base/certificate_renewal.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
-#include "base/tls_identity.h"
+#include "base/tls/certificate_renewal.h"
+#include "base/tls/tls_identity.h"
 
 namespace fleetperf::agent {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "agent/config.h"
-#include "base/daemon.h"
+#include "base/daemon/daemon.h"
 
 namespace fleetperf::agent {
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "base/daemon.h"
+#include "base/daemon/daemon.h"
 
 namespace fleetperf::agent {
 

@@ -14,15 +14,14 @@
 #include "absl/strings/str_cat.h"
 #include "agent/setup.h"
 #include "agent/source/windows/v1/provider_process.h"
-#include "base/access_windows.h"
-#include "base/event_log_windows.h"
-#include "base/files.h"
-#include "base/native_path.h"
-#include "base/os_error.h"
-#include "base/service_account_windows.h"
-#include "base/service_sid_windows.h"
+#include "base/os/access_windows.h"
+#include "base/os/event_log_windows.h"
+#include "base/os/files.h"
+#include "base/os/native_path.h"
+#include "base/os/os_error.h"
+#include "base/os/service_account_windows.h"
+#include "base/os/wide_windows.h"
 #include "base/status_macros.h"
-#include "base/wide_windows.h"
 
 namespace fleetperf::agent {
 namespace {

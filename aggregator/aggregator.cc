@@ -16,34 +16,24 @@
 #include "aggregator/maintenance/maintenance.h"
 #include "aggregator/own/own_collection.h"
 #include "aggregator/own/own_counters.h"
-#include "aggregator/peers/peers.h"
 #include "aggregator/plan/planner.h"
 #include "aggregator/query/fleet.h"
-#include "aggregator/rpc/certificate_watch.h"
-#include "aggregator/rpc/client_certificates.h"
-#include "aggregator/rpc/rpc_server.h"
-#include "aggregator/services/administration_service.h"
-#include "aggregator/services/collection_service.h"
 #include "aggregator/services/fleet_lists.h"
-#include "aggregator/services/fleet_service.h"
-#include "aggregator/services/health_service.h"
 #include "aggregator/services/own_machines.h"
-#include "aggregator/services/peer_service.h"
-#include "aggregator/services/plan_service.h"
 #include "aggregator/services/query_answers.h"
-#include "aggregator/services/query_service.h"
 #include "aggregator/services/read_scope.h"
-#include "aggregator/services/subscription_service.h"
+#include "aggregator/services/services.h"
 #include "aggregator/services/subscriptions.h"
-#include "aggregator/services/work_slots.h"
 #include "aggregator/store/store.h"
 #include "aggregator/subscribe/hub.h"
 #include "aggregator/web/web_page.h"
-#include "base/certificate_use.h"
 #include "base/log.h"
-#include "base/os.h"
+#include "base/os/os.h"
+#include "base/server/certificate_watch.h"
+#include "base/server/client_certificates.h"
+#include "base/server/rpc_server.h"
 #include "base/status_macros.h"
-#include "base/tls_identity.h"
+#include "base/tls/tls_identity.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -65,16 +55,18 @@ class RunningAggregator : public Aggregator {
                     std::unique_ptr<Store> store, const Clock* clock)
       : config_(config),
         clock_(*clock),
-        peers_(config.peers, identity),
         store_(std::move(store)),
         identity_(std::move(identity)) {
-    WarnOfPeers(config);
     store_->SetLabelRules(config.machine_labels);
     fleet_ = std::make_unique<Fleet>(store_.get());
     hub_ = std::make_unique<Hub>(store_.get(), config.subscriptions);
     planner_ = std::make_unique<Planner>(config.plans, clock);
+    IngestLimits limits = config.ingest;
+    if (const auto free = store_->counts().free_bytes; free.has_value()) {
+      FitDefinitions(*free + store_->size(), &limits);
+    }
     ingest_ = std::make_unique<Ingest>(store_.get(), hub_.get(), planner_.get(),
-                                       config.ingest, clock);
+                                       limits, clock);
     expected_ = std::make_unique<ExpectedMachines>(ingest_.get(),
                                                    config.expected_machines);
     guard_ = std::make_unique<ClockGuard>(store_.get(), clock);
@@ -88,9 +80,6 @@ class RunningAggregator : public Aggregator {
     store_->SetLabelsListener([this](std::vector<std::string> machines) {
       hub_->SelectAgain(std::move(machines));
     });
-    const MachineNow now_of = [this](const std::string& machine) {
-      return NowOf(machine);
-    };
     if (config.history.has_value()) {
       history_ = std::make_unique<HistoryStore>(
           store_.get(), std::make_unique<QueryClient>(*config.history),
@@ -104,15 +93,17 @@ class RunningAggregator : public Aggregator {
     streams_.push_back(MakeCollectionService(ingest_.get()));
     own_machines_ = std::make_unique<OwnMachines>(store_.get(), ingest_.get(),
                                                   expected_.get());
-    scopes_ = std::make_unique<ReadScopes>(store_.get(), fleet_.get(), now_of,
-                                           &peers_, samples());
+    scope_ = std::make_unique<ReadScope>(
+        ReadScope{.store = samples(),
+                  .fleet = *fleet_,
+                  .now_of = [this](const std::string& machine) {
+                    return NowOf(machine);
+                  }});
     subscriptions_ = std::make_unique<Subscriptions>(
-        store_.get(), fleet_.get(), hub_.get(), clock, &peers_);
+        store_.get(), fleet_.get(), hub_.get(), clock, &quota_);
     streams_.push_back(MakeSubscriptionService(subscriptions_.get()));
     services_.push_back(MakeQueryService(queries()));
     services_.push_back(MakeFleetService(lists()));
-    services_.push_back(MakePeerService(store_.get(), samples(),
-                                        own_machines_.get(), now_of, &peers_));
     services_.push_back(MakePlanService(store_.get(), fleet_.get(),
                                         ingest_.get(), planner_.get()));
     AdministrationParts administration = {.name = config.name,
@@ -128,8 +119,10 @@ class RunningAggregator : public Aggregator {
       };
     }
     services_.push_back(MakeAdministrationService(administration));
-    services_.push_back(
-        MakeHealthService([this] { return ingest_->CheckReady(); }));
+    services_.push_back(MakeHealthService([this] {
+      RETURN_IF_ERROR(clients_->CheckRevocations());
+      return ingest_->CheckReady();
+    }));
   }
 
   // Each step stops the callers of the parts destroyed in later steps. The hub
@@ -139,7 +132,6 @@ class RunningAggregator : public Aggregator {
     own_collection_.reset();
     exporter_.reset();
     certificate_watch_.reset();
-    peers_.Stop();  // so that the page does not wait for them
     // These end the streams of agents and subscribers, and queries.
     server_.reset();  // before the page, for which its calls make login links
     page_.reset();
@@ -148,7 +140,7 @@ class RunningAggregator : public Aggregator {
     hub_->Stop();  // joins threads that call the ingest and read the store
     planner_->SetListener(nullptr);
     store_->SetLabelsListener(nullptr);
-    scopes_.reset();
+    scope_.reset();
     own_machines_.reset();
     expected_.reset();
     ingest_.reset();       // commits pending batches
@@ -163,19 +155,18 @@ class RunningAggregator : public Aggregator {
   }
 
   absl::Status Serve() {
-    auto clients = std::make_shared<ClientCertificates>(&clock_);
     ASSIGN_OR_RETURN(RevokedFile revoked,
-                     RevokedFile::Load(config_.revoked, clients.get()));
+                     RevokedFile::Load(config_.revoked, clients_.get()));
     std::vector<std::shared_ptr<TlsIdentity>> identities = {identity_};
     if (!config_.web.listen.empty()) {
       ASSIGN_OR_RETURN(const auto own, LoadPageIdentity());
       if (own != identity_) identities.push_back(own);
-      RETURN_IF_ERROR(ServePage(own, clients));
+      RETURN_IF_ERROR(ServePage(own));
     }
     ASSIGN_OR_RETURN(
         server_, RpcServer::Start(config_.listen, config_.address_file,
                                   config_.connections, identity_->ForServer(),
-                                  std::move(clients), services_, streams_));
+                                  clients_, services_, streams_));
     certificate_watch_ = std::make_unique<CertificateWatch>(
         std::move(identities), std::move(revoked), server_.get(), &clock_);
     if (config_.exporting.has_value()) {
@@ -194,8 +185,7 @@ class RunningAggregator : public Aggregator {
                          .maintenance = maintenance_.get(),
                          .exporter = exporter_.get(),
                          .page = page_.get(),
-                         .queries = &query_slots_,
-                         .lists = &list_slots_}));
+                         .quota = &quota_}));
     own_collection_ = std::make_unique<OwnCollection>(
         config_.name, own_counters_.get(), ingest_.get(), &clock_);
     return absl::OkStatus();
@@ -215,31 +205,20 @@ class RunningAggregator : public Aggregator {
     if (history_ != nullptr) {
       history_->SetKept(KeptInFullResolution(config.retention));
     }
-    peers_.Set(config.peers);
-    subscriptions_->FollowPeers();
-    WarnOfPeers(config);
   }
 
  private:
-  // Logs what keeps peers from answering. The aggregator works without them.
-  void WarnOfPeers(const Config& config) const {
-    if (config.peers.empty()) return;
-    const absl::Status usable =
-        CheckClientUse(identity_->texts().certificate, config.tls.certificate);
-    if (!usable.ok()) LogWarning(usable.message());
-  }
-
   // The samples that questions read.
-  ReadableStore* samples() {
-    return history_ != nullptr ? static_cast<ReadableStore*>(history_.get())
-                               : store_.get();
+  ReadableStore& samples() {
+    if (history_ != nullptr) return *history_;
+    return *store_;
   }
 
   // The parts that services and the page answer with.
   FleetLists lists() {
-    return FleetLists(scopes_.get(), own_machines_.get(), &list_slots_);
+    return FleetLists(scope_.get(), own_machines_.get(), &quota_);
   }
-  QueryAnswers queries() { return QueryAnswers(scopes_.get(), &query_slots_); }
+  QueryAnswers queries() { return QueryAnswers(scope_.get(), &quota_); }
 
   // Returns the certificate that the page shows to browsers.
   absl::StatusOr<std::shared_ptr<TlsIdentity>> LoadPageIdentity() {
@@ -250,8 +229,7 @@ class RunningAggregator : public Aggregator {
                              /*role=*/std::nullopt, &clock_);
   }
 
-  absl::Status ServePage(std::shared_ptr<TlsIdentity> own,
-                         std::shared_ptr<ClientCertificates> clients) {
+  absl::Status ServePage(std::shared_ptr<TlsIdentity> own) {
     ASSIGN_OR_RETURN(
         page_,
         web::WebPage::Start(
@@ -260,13 +238,13 @@ class RunningAggregator : public Aggregator {
              .public_url = config_.web.public_url,
              .own = std::move(own),
              .authority = identity_,
-             .clients = std::move(clients),
+             .clients = clients_,
              .clock = &clock_},
             lists(), queries(), subscriptions_.get(),
             {.store = store_.get(),
              .now_of =
                  [this](const std::string& machine) { return NowOf(machine); },
-             .slots = &query_slots_,
+             .quota = &quota_,
              .paths = config_.exporting.has_value()
                           ? config_.exporting->paths
                           : std::vector<std::string>()}));
@@ -293,10 +271,9 @@ class RunningAggregator : public Aggregator {
 
   const Config config_;
   const Clock& clock_;
-  // Lists do not wait for queries, which may take minutes.
-  WorkSlots query_slots_{{}};
-  WorkSlots list_slots_{{}};
-  Peers peers_;
+  CallerQuota& quota_ = CallerQuota::OfProcess();
+  const std::shared_ptr<ClientCertificates> clients_ =
+      std::make_shared<ClientCertificates>(&clock_, &quota_);
   // In construction order. The destructor defines the order of destruction.
   std::unique_ptr<Store> store_;
   std::unique_ptr<HistoryStore> history_;  // nullptr: all is in the store
@@ -306,7 +283,7 @@ class RunningAggregator : public Aggregator {
   std::unique_ptr<Ingest> ingest_;
   std::unique_ptr<ExpectedMachines> expected_;
   std::unique_ptr<OwnMachines> own_machines_;
-  std::unique_ptr<ReadScopes> scopes_;
+  std::unique_ptr<ReadScope> scope_;
   std::unique_ptr<ClockGuard> guard_;
   std::unique_ptr<Maintenance> maintenance_;
   std::unique_ptr<Subscriptions> subscriptions_;

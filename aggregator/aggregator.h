@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "aggregator/config.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 
 namespace fleetperf::aggregator {
 

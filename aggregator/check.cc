@@ -12,20 +12,21 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "aggregator/config.h"
-#include "aggregator/rpc/certificate_watch.h"
-#include "aggregator/rpc/client_certificates.h"
-#include "aggregator/rpc/listening_socket.h"
 #include "aggregator/store/backup/inspect.h"
 #include "aggregator/store/backup/repair.h"
 #include "aggregator/store/tables/room.h"
-#include "base/certificate_use.h"
-#include "base/certificates.h"
-#include "base/credentials.h"
-#include "base/os_error.h"
-#include "base/printable.h"
+#include "base/os/os_error.h"
+#include "base/server/certificate_watch.h"
+#include "base/server/client_certificates.h"
+#include "base/server/listening_socket.h"
 #include "base/status_macros.h"
-#include "base/tls_identity.h"
-#include "base/units.h"
+#include "base/text/printable.h"
+#include "base/text/suggest.h"
+#include "base/text/units.h"
+#include "base/tls/certificate_info.h"
+#include "base/tls/credentials.h"
+#include "base/tls/pki_commands.h"
+#include "base/tls/tls_identity.h"
 #include "base/version.h"
 
 namespace fleetperf::aggregator {
@@ -80,16 +81,11 @@ class Checker {
     const CertificateInfo certificate = (*identity)->certificate();
     absl::PrintF("  for %s, until %s\n", absl::StrJoin(certificate.names, ", "),
                  FormatUtc(certificate.not_after));
-    if (!config_.peers.empty()) {
-      const absl::Status usable = CheckClientUse(
-          (*identity)->texts().certificate, config_.tls.certificate);
-      if (!usable.ok()) Problem(usable.message());
-    }
     if (IsIssued()) return;
     Problem(absl::StrCat(config_.tls.certificate,
                          " is not from an authority in ", config_.tls.authority,
-                         "; make one with: fleetperf pki issue aggregator, or "
-                         "add its authority"));
+                         "; add its authority to that file, or make one with: ",
+                         ReissueCommand(certificate)));
   }
 
   // Clients with the same authorities refuse a certificate of another one.
@@ -160,7 +156,8 @@ class Checker {
     Problem(absl::StrCat(
         StatusFromErrno(error, absl::StrCat("cannot write to ", nearest))
             .message(),
-        "; give the directory to the user that runs the aggregator: chown"));
+        "; give it to the user that runs the aggregator: chown USER ",
+        ShellQuoted(nearest)));
     return false;
   }
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 
 namespace fleetperf::aggregator {
 

@@ -10,15 +10,17 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/ingest/agent_limits.h"
-#include "aggregator/memory_limit.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/samples/labels.h"
 #include "aggregator/samples/machine_name.h"
 #include "base/address.h"
-#include "base/config.h"
-#include "base/os.h"
+#include "base/config/config.h"
+#include "base/os/input_file.h"
+#include "base/os/memory_limit.h"
+#include "base/os/os.h"
+#include "base/os/systemd_credential.h"
 #include "base/status_macros.h"
-#include "base/systemd_credential.h"
+#include "base/text/printable.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -181,11 +183,22 @@ void ReadWeb(ConfigSection root, WebConfig* config) {
 }  // namespace
 
 absl::StatusOr<Config> LoadConfig(const std::string& path) {
-  ASSIGN_OR_RETURN(ConfigFile file, ConfigFile::Load(path));
+  ASSIGN_OR_RETURN(const std::string text, ReadInputFile(path));
+  return ParseConfig(text, path);
+}
+
+absl::StatusOr<Config> ParseConfig(const std::string& text,
+                                   const std::string& path) {
+  ASSIGN_OR_RETURN(ConfigFile file, ConfigFile::Parse(text, path));
   ConfigSection root = file.root();
   Config config;
   config.name = HostName();
   root.Read("name", &config.name);
+  const absl::Status is_text = CheckText(config.name);
+  if (!is_text.ok()) {
+    root.Error("name", absl::StrCat("must be set, since the host name ",
+                                    is_text.message()));
+  }
   ReadListen(root, &config.listen);
   root.ReadPath("address_file", &config.address_file);
   ReadConnections(root, &config.connections);
@@ -193,11 +206,6 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
   config.tls = ReadTlsFiles(tls);
   tls.ReadPath("revoked", &config.revoked);
   ReadWeb(root, &config.web);
-  root.Read("peers", &config.peers);
-  for (const std::string& address : config.peers) {
-    const absl::Status status = CheckAddress(address);
-    if (!status.ok()) root.Error("peers", status.message());
-  }
   ConfigSection store = root.Section("store");
   store.RequirePath("directory", &config.store_directory);
   ReadRetention(store, &config.retention);

@@ -16,12 +16,12 @@
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/maintenance/maintenance.h"
 #include "aggregator/plan/plan_entry.h"
-#include "aggregator/rpc/connection_table.h"
 #include "aggregator/samples/label_rules.h"
 #include "aggregator/subscribe/hub.h"
-#include "base/config.h"
-#include "base/credentials.h"
+#include "base/config/config.h"
 #include "base/logging.h"
+#include "base/server/connection_table.h"
+#include "base/tls/credentials.h"
 
 namespace fleetperf::aggregator {
 
@@ -42,7 +42,6 @@ struct Config {
   TlsFiles tls;
   WebConfig web;
   std::string revoked;  // the list of revoked certificates; "" if there is none
-  std::vector<std::string> peers;  // "host:port" of other aggregators
   std::string store_directory;
   uint64_t recent_memory = 0;  // the budget of the newest batches in memory
   Retention retention;
@@ -60,6 +59,9 @@ struct Config {
 // Loads the configuration file at `path`. docs/reference/configuration.md lists
 // the keys. Errors name the file and the line.
 absl::StatusOr<Config> LoadConfig(const std::string& path);
+// Same, of a file with this text at `path`.
+absl::StatusOr<Config> ParseConfig(const std::string& text,
+                                   const std::string& path);
 
 }  // namespace fleetperf::aggregator
 

@@ -48,11 +48,6 @@ constexpr ConfigKey kKeys[] = {
      kRestart,
      "the host of `web.listen`, or else the first name in the page's "
      "certificate, with the port"},
-    {"peers",
-     "`host:port` of the other aggregators, whose machines this one answers "
-     "for, too ([scaling.md](../tasks/scaling.md)); its own address may be in "
-     "the list, so all aggregators may have the same one",
-     kReload, "none"},
     {"store.directory", "created if missing; one process at a time"},
     {"store.full_resolution",
      "samples received longer ago are thinned to one a minute", kReload},
@@ -130,6 +125,10 @@ constexpr ConfigKey kKeys[] = {
      "must match",
      kReload, "any"},
     {"plans[].queries", "as `queries` of an agent", kReload, "required"},
+    {"plans[].include",
+     "as `include` of an agent; for all queries of the agents that match",
+     kReload, "all but automounts"},
+    {"plans[].exclude", "as `exclude` of an agent, likewise", kReload, "none"},
     {"export.url",
      "the address of an engine: `https://engine.example/api/v1/write`; while "
      "this section is there, the engine gets the samples that arrive, by "

@@ -1,5 +1,6 @@
 #include "base/address.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
@@ -8,6 +9,12 @@ namespace fleetperf {
 absl::Status CheckAddress(absl::string_view text, uint32_t least_port,
                           absl::string_view example) {
   constexpr uint32_t kMaxPort = 65535;
+  for (const absl::string_view scheme : {"https://", "http://"}) {
+    if (!absl::StartsWithIgnoreCase(text, scheme)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", text, "\" is a URL; write it without \"", scheme,
+                     "\", as in ", example));
+  }
   const size_t colon = text.rfind(':');
   if (colon == absl::string_view::npos) {
     return absl::InvalidArgumentError(

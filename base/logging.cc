@@ -16,10 +16,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/log.h"
-#include "base/log_sink.h"
-#include "base/printable.h"
+#include "base/os/log_sink.h"
 #include "base/status_macros.h"
-#include "base/suggest.h"
+#include "base/text/printable.h"
+#include "base/text/suggest.h"
 
 namespace fleetperf {
 namespace {

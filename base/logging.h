@@ -15,8 +15,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "base/clock.h"
-#include "base/config.h"
+#include "base/config/config.h"
+#include "base/os/clock.h"
 
 namespace fleetperf {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/logging.h"
-#include "base/process_usage.h"
+#include "base/os/os.h"
 #include "perflib/counter_type.h"
 
 namespace fleetperf {

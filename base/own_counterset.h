@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "perflib/counter_spec.h"
 #include "perflib/registration.h"
 
 namespace fleetperf {

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/clock.h"
-#include "base/os.h"
+#include "base/os/clock.h"
+#include "base/os/os.h"
 
 namespace fleetperf {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 
 namespace fleetperf {
 

@@ -123,6 +123,11 @@ bool UsesTwoSamples(Formula formula) {
   }
 }
 
+bool IsHexType(uint32_t type) {
+  return type == kPerfCounterRawcountHex ||
+         type == kPerfCounterLargeRawcountHex;
+}
+
 bool IsBaseType(uint32_t type) {
   return (type & kTypeMask) == kTypeCounter &&
          (type & kSubtypeMask) == kSubtypeBase;

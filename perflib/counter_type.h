@@ -2,7 +2,7 @@
 //
 // Source of the values and links: Microsoft's winperf.h, [MS-PCQ] and
 // "Calculating Counter Values". docs/reference/counters.md lists the formulas.
-// The aggregator implements the arithmetic (aggregator/formula).
+// The arithmetic is in values/.
 
 #ifndef FLEETPERF_PERFLIB_COUNTER_TYPE_H_
 #define FLEETPERF_PERFLIB_COUNTER_TYPE_H_
@@ -113,6 +113,9 @@ std::string CounterTypeName(uint32_t type);
 // Returns whether the value needs two samples (a rate, a percentage of time)
 // rather than only the newest (a gauge).
 bool UsesTwoSamples(Formula formula);
+
+// Returns whether values of this type are meant to be shown in hexadecimal.
+bool IsHexType(uint32_t type);
 
 // Returns whether values of this type only serve as the base of other counters.
 bool IsBaseType(uint32_t type);

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 
 namespace fleetperf::perflib {
@@ -17,7 +18,7 @@ constexpr absl::string_view kCounterIdPrefix = "id:";
 
 bool IsEscape(absl::string_view text) {
   return text.size() >= 3 && text[0] == '[' && text[2] == ']' &&
-         (text[1] == '*' || text[1] == '?' || text[1] == '#');
+         (text[1] == '*' || text[1] == '?' || text[1] == '#' || text[1] == ')');
 }
 
 // Returns the position after the UTF-8 character that starts at `i`.
@@ -44,13 +45,15 @@ size_t CountersetEnd(absl::string_view rest,
                      absl::Span<const std::string> known_countersets) {
   const size_t plain_end = rest.find_first_of("(\\");
   size_t known_end = 0;
-  for (const std::string& name : known_countersets) {
-    const size_t end = name.size();
-    if (end == plain_end && absl::StartsWithIgnoreCase(rest, name)) return end;
-    if (end > known_end && end < rest.size() &&
-        absl::StartsWithIgnoreCase(rest, name) &&
-        (rest[end] == '(' || rest[end] == '\\')) {
-      known_end = end;
+  for (const std::string& known : known_countersets) {
+    for (const std::string& name : {known, EscapeName(known)}) {
+      const size_t end = name.size();
+      if (!absl::StartsWithIgnoreCase(rest, name)) continue;
+      if (end == plain_end) return end;
+      if (end > known_end && end < rest.size() &&
+          (rest[end] == '(' || rest[end] == '\\')) {
+        known_end = end;
+      }
     }
   }
   return known_end != 0 ? known_end : plain_end;
@@ -130,7 +133,7 @@ bool Pattern::Matches(absl::string_view name) const {
 std::string EscapeName(absl::string_view name) {
   std::string escaped;
   for (size_t i = 0; i < name.size(); ++i) {
-    // A "#" in brackets would be read as an escape.
+    // A "#" or ")" in brackets would be read as an escape.
     const bool in_brackets = i > 0 && IsEscape(name.substr(i - 1));
     if (name[i] == '*' || name[i] == '?' || in_brackets) {
       absl::StrAppend(&escaped, "[", name.substr(i, 1), "]");
@@ -146,6 +149,16 @@ std::string EscapeInstanceName(absl::string_view name) {
   if (!ConsumeIndex(&without_index).has_value()) return EscapeName(name);
   return absl::StrCat(EscapeName(without_index), "[#]",
                       name.substr(without_index.size() + 1));
+}
+
+bool Path::SelectsInstance(absl::string_view name, uint32_t index) const {
+  if (!instance.has_value()) return true;
+  return (instance->Matches(name) && instance_index.value_or(index) == index) ||
+         (literal_instance.has_value() && literal_instance->Matches(name));
+}
+
+bool Path::MatchesInstance(absl::string_view name) const {
+  return SelectsInstance(name, instance_index.value_or(0));
 }
 
 bool Path::MatchesCounterset(absl::string_view name, const Guid& guid) const {
@@ -203,12 +216,12 @@ absl::StatusOr<Path> ParsePath(
                       "\")\\\" and a counter name after the instance name");
     }
     absl::string_view instance = rest.substr(0, end);
-    if (instance.empty())
-      return Expected(before(), "an instance name, or * for all");
+    const Pattern literal(instance);
     path.instance_index = ConsumeIndex(&instance);
-    if (instance.empty())
-      return Expected(before(), "an instance name before #");
     path.instance = Pattern(instance);
+    if (path.instance_index.has_value() && !literal.has_wildcards()) {
+      path.literal_instance = literal;
+    }
     rest.remove_prefix(end + 1);
   }
   rest.remove_prefix(1);  // the "\" that ended the counterset or the instance
@@ -227,14 +240,17 @@ std::string FormatPath(absl::string_view machine, absl::string_view counterset,
                        std::optional<absl::string_view> instance,
                        uint32_t instance_index, absl::string_view counter) {
   std::string path;
-  if (!machine.empty()) absl::StrAppend(&path, "\\\\", machine);
+  if (!machine.empty()) absl::StrAppend(&path, "\\\\", EscapeName(machine));
   absl::StrAppend(&path, "\\", EscapeName(counterset));
   if (instance.has_value()) {
     absl::StrAppend(&path, "(", EscapeInstanceName(*instance));
     if (instance_index != 0) absl::StrAppend(&path, "#", instance_index);
     absl::StrAppend(&path, ")");
   }
-  absl::StrAppend(&path, "\\", EscapeName(counter));
+  // Otherwise the instance would end in the counter.
+  absl::StrAppend(
+      &path, "\\",
+      absl::StrReplaceAll(EscapeName(counter), {{kInstanceEnd, "[)]\\"}}));
   return path;
 }
 

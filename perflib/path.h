@@ -7,14 +7,16 @@
 //   #index      optional; selects one of several instances with the same
 //               name, from 0
 //
-// In every part, `*` matches any characters and `?` any single one. [*], [?]
-// and [#] match the characters themselves; # needs brackets only before digits
-// at the end of an instance. The instance extends from the first "(" to the
-// last ")\", so it may contain both. A counterset whose own name contains
-// parentheses is recognized if it is in the list of known names and the text
-// before the parentheses is not another known name. "{GUID}" can replace a
-// counterset's name, and "id:N" a counter's name. Names match without regard to
-// ASCII case.
+// In every part, `*` matches any characters and `?` any single one. [*], [?],
+// [#] and [)] match the characters themselves; # needs brackets only before
+// digits at the end of an instance, and ) only before \ in a counter. The
+// instance extends from the first "(" to the last ")\", so it may contain both.
+// It is empty for an instance without a name. "name#1" without wildcards also
+// selects the instance with exactly that name. A counterset whose own name
+// contains parentheses is recognized if it is in the list of known names and
+// the text before the parentheses is not another known name. "{GUID}" can
+// replace a counterset's name, and "id:N" a counter's name. Names match without
+// regard to ASCII case.
 
 #ifndef FLEETPERF_PERFLIB_PATH_H_
 #define FLEETPERF_PERFLIB_PATH_H_
@@ -73,10 +75,16 @@ struct Path {
   std::optional<Guid> counterset_guid;  // if it was written as {GUID}
   std::optional<Pattern> instance;      // nullopt: no parentheses
   std::optional<uint32_t> instance_index;
+  // The instance with "#N" as a name, if it has no wildcards.
+  std::optional<Pattern> literal_instance;
   Pattern counter;
   std::optional<uint32_t> counter_id;  // if the counter was written as id:N
 
-  // Whether the parts match these names. Ignores instance_index.
+  // Whether the path selects an instance, and with any index. `index` is its
+  // number among those with its name. A path without an instance selects all.
+  bool SelectsInstance(absl::string_view name, uint32_t index) const;
+  bool MatchesInstance(absl::string_view name) const;
+  // Whether the parts match these names.
   bool MatchesCounterset(absl::string_view name, const Guid& guid) const;
   bool MatchesCounter(absl::string_view name, uint32_t id) const;
 };
@@ -88,9 +96,9 @@ absl::StatusOr<Path> ParsePath(
     absl::string_view text,
     absl::Span<const std::string> known_countersets = {});
 
-// Returns the path of one counter, with names escaped if necessary. Omits the
-// machine if `machine` is empty, the instance if `instance` is std::nullopt,
-// and the index if it is 0.
+// Returns the path of one counter, with names escaped if necessary, so that it
+// selects the counter. Omits the machine if `machine` is empty, the instance if
+// `instance` is std::nullopt, and the index if it is 0.
 std::string FormatPath(absl::string_view machine, absl::string_view counterset,
                        std::optional<absl::string_view> instance,
                        uint32_t instance_index, absl::string_view counter);

@@ -10,13 +10,14 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "perflib/layout.h"
 
 namespace fleetperf::perflib {
 
-// The limit of DefaultScale, a positive or negative power of ten, as in
-// PdhSetCounterScaleFactor.
-inline constexpr int32_t kMaxScale = 7;
+// The limit of DefaultScale, a positive or negative power of ten, of
+// PERF_COUNTER_REG_INFO. PdhSetCounterScaleFactor accepts only up to 7.
+inline constexpr int32_t kMaxScale = 10;
 
 constexpr bool IsScale(int32_t default_scale) {
   return default_scale >= -kMaxScale && default_scale <= kMaxScale;
@@ -53,6 +54,9 @@ struct CountersetRegistration {
   uint32_t detail_level = kDetailNovice;
   uint32_t instance_type = kCountersetSingleInstance;
   std::vector<CounterRegistration> counters;
+  // Patterns of the names of aggregate instances that a plan adds to those of
+  // aggregates.h; ascending. Not part of what a provider registers.
+  std::vector<std::string> aggregates;
 
   bool operator==(const CountersetRegistration&) const = default;
 
@@ -63,9 +67,10 @@ struct CountersetRegistration {
   // Returns null if there is no such counter.
   const CounterRegistration* FindCounter(uint32_t counter_id) const;
 
-  // Returns the bytes of all fields that affect the meaning of raw values,
-  // without display texts. Registrations with equal bytes have the same
-  // columns. Used to detect a counterset whose types changed with an update.
+  // Returns the bytes of all fields that affect the meaning of raw values and
+  // instances, without display texts. Registrations with equal bytes have the
+  // same columns. Used to detect a counterset whose types changed with an
+  // update.
   std::string CanonicalBytes() const;
 };
 
@@ -101,6 +106,30 @@ std::string WriteString(absl::string_view utf8);
 // An empty text is written as kNoString.
 std::string WriteStringBuffer(const std::vector<CounterString>& strings);
 std::string WriteGuid(const Guid& guid);
+
+// A counter in the table of a counterset that a program serves itself. Its
+// position in the table is its column.
+struct CounterSpec {
+  uint32_t id;
+  uint32_t type;
+  absl::string_view name;  // empty for a counter that only supports others
+  absl::string_view help;
+  // Ids of the counters that its formula needs.
+  uint32_t base_id = kNoCounter;
+  uint32_t time_id = kNoCounter;
+  uint32_t freq_id = kNoCounter;
+  // If not 0, the displayed value is value * 10^scale.
+  int32_t scale = 0;
+};
+
+// Returns the registration of such a counterset. `guid` must be valid and in
+// the form accepted by ParseGuid.
+CountersetRegistration MakeRegistration(absl::string_view guid,
+                                        absl::string_view name,
+                                        absl::string_view help,
+                                        absl::string_view provider_name,
+                                        uint32_t instance_type,
+                                        absl::Span<const CounterSpec> counters);
 
 }  // namespace fleetperf::perflib
 

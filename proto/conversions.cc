@@ -74,6 +74,8 @@ v1::CountersetRegistration ToProto(
     to->set_name(counter.name);
     to->set_help(counter.help);
   }
+  proto.mutable_aggregates()->Assign(registration.aggregates.begin(),
+                                     registration.aggregates.end());
   return proto;
 }
 
@@ -96,8 +98,18 @@ v1::PlannedQuery ToProto(const PlannedQuery& query) {
   proto.mutable_machines()->Assign(query.machines.begin(),
                                    query.machines.end());
   proto.set_wrap32(query.wrap32);
+  proto.mutable_aggregates()->Assign(query.aggregates.begin(),
+                                     query.aggregates.end());
   proto.set_name(query.name);
   proto.set_meanwhile(query.meanwhile);
+  return proto;
+}
+
+v1::InstanceRule ToProto(const InstanceRule& rule) {
+  v1::InstanceRule proto;
+  proto.set_counterset(rule.counterset);
+  proto.mutable_include()->Assign(rule.include.begin(), rule.include.end());
+  proto.mutable_exclude()->Assign(rule.exclude.begin(), rule.exclude.end());
   return proto;
 }
 
@@ -122,9 +134,16 @@ PlannedQuery FromProto(const v1::PlannedQuery& query) {
           .instances = {query.instances().begin(), query.instances().end()},
           .interval = FromProto(query.interval()),
           .wrap32 = query.wrap32(),
+          .aggregates = {query.aggregates().begin(), query.aggregates().end()},
           .machines = {query.machines().begin(), query.machines().end()},
           .name = query.name(),
           .meanwhile = query.meanwhile()};
+}
+
+InstanceRule FromProto(const v1::InstanceRule& rule) {
+  return {.counterset = rule.counterset(),
+          .include = {rule.include().begin(), rule.include().end()},
+          .exclude = {rule.exclude().begin(), rule.exclude().end()}};
 }
 
 absl::Status CheckName(absl::string_view what, const std::string& name) {
@@ -137,6 +156,14 @@ absl::Status CheckLimits(const perflib::CountersetRegistration& registration) {
   RETURN_IF_ERROR(CheckName("CountersetRegistration", registration.name));
   for (const perflib::CounterRegistration& counter : registration.counters) {
     RETURN_IF_ERROR(CheckName("CounterRegistration", counter.name));
+  }
+  for (const std::string& text : registration.aggregates) {
+    RETURN_IF_ERROR(CheckName("CountersetRegistration.aggregates", text));
+  }
+  if (registration.aggregates.size() > kMaxAggregates) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "CountersetRegistration has ", registration.aggregates.size(),
+        " aggregates, more than ", kMaxAggregates));
   }
   if (registration.counters.size() > kMaxCounters) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -179,6 +206,8 @@ absl::StatusOr<perflib::CountersetRegistration> FromProto(
     counter.name = from.name();
     counter.help = from.help();
   }
+  registration.aggregates.assign(proto.aggregates().begin(),
+                                 proto.aggregates().end());
   RETURN_IF_ERROR(CheckLimits(registration));
   return registration;
 }

@@ -15,9 +15,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "agent/source/replay/replay_source.h"
-#include "base/files.h"
-#include "base/native_path.h"
-#include "base/os_error.h"
+#include "base/os/files.h"
+#include "base/os/native_path.h"
+#include "base/os/os_error.h"
 #include "base/status_macros.h"
 #include "proto/conversions.h"
 
@@ -42,6 +42,12 @@ v1::CapturedQuery ToProto(const ResolvedQuery& query) {
     for (const perflib::Pattern& pattern : filter.except) {
       added.add_except(pattern.text());
     }
+  }
+  for (const perflib::Pattern& pattern : query.selection.include()) {
+    proto.add_include(pattern.text());
+  }
+  for (const perflib::Pattern& pattern : query.selection.exclude()) {
+    proto.add_exclude(pattern.text());
   }
   proto.set_wrap32(query.wrap32);
   return proto;

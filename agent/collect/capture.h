@@ -20,8 +20,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "agent/collect/resolve.h"
-#include "base/clock.h"
 #include "base/logging.h"
+#include "base/os/clock.h"
 #include "fleetperf/v1/capture.pb.h"
 #include "perflib/query.h"
 

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "agent/collect/registrations.h"
 #include "agent/collect/resolve.h"
 
 namespace fleetperf::agent {
@@ -13,8 +11,6 @@ namespace {
 
 using perflib::CountersetRegistration;
 
-// The interval of the search for new countersets.
-constexpr absl::Duration kSearchInterval = absl::Minutes(1);
 // The first and the longest interval between retries.
 constexpr absl::Duration kFirstRetry = absl::Seconds(1);
 constexpr absl::Duration kMaxRetry = absl::Minutes(1);
@@ -60,9 +56,12 @@ std::vector<std::vector<ResolvedQuery>> GroupByHandle(
 Collection::Collection(Options options)
     : options_(std::move(options)),
       instances_(options_.machine, &options_.delivery->dictionary()),
-      next_search_(options_.clock->Monotonic()),
-      search_backoff_(kFirstRetry, kMaxRetry),
       merge_backoff_(kFirstMerge, kMaxMerge),
+      known_(KnownCountersets::Options{.machine = options_.machine,
+                                       .source = options_.source,
+                                       .clock = options_.clock,
+                                       .stopping = &stopping_,
+                                       .log = &log_}),
       thread_([this] { Run(); }) {}
 
 Collection::~Collection() {
@@ -101,11 +100,11 @@ void Collection::Apply(Plan plan) {
 
 std::vector<QueryReport> Collection::Await(absl::Duration timeout) {
   absl::MutexLock lock(&mutex_);
-  const bool applied = wakeup_.Await(&mutex_, timeout, [this] {
+  wakeup_.Await(&mutex_, timeout, [this] {
     mutex_.AssertHeld();
     return is_applied_ || stopping_;
   });
-  if (applied) return reports_;
+  if (is_applied_) return reports_;
   std::vector<QueryReport> reports;
   for (const size_t query : awaited_queries_) {
     reports.push_back(
@@ -116,13 +115,14 @@ std::vector<QueryReport> Collection::Await(absl::Duration timeout) {
 }
 
 std::vector<CountersetRegistration> Collection::registrations() const {
-  absl::MutexLock lock(&mutex_);
-  return registrations_;
+  return known_.registrations();
 }
 
 void Collection::Run() {
   while (WaitForWork()) {
-    if (next_search_ <= options_.clock->Monotonic()) FindCountersets();
+    if (known_.next_search() <= options_.clock->Monotonic()) {
+      FindCountersets();
+    }
     if (next_merge_ <= options_.clock->Monotonic()) MergeGroups();
     if (std::exchange(must_regroup_, false)) Regroup();
     TakeDueTicks();
@@ -131,8 +131,9 @@ void Collection::Run() {
 
 bool Collection::WaitForWork() {
   if (std::exchange(must_report_, false)) UpdateReports();
-  absl::Duration due = must_regroup_ ? absl::ZeroDuration()
-                                     : std::min(next_search_, next_merge_);
+  absl::Duration due = must_regroup_
+                           ? absl::ZeroDuration()
+                           : std::min(known_.next_search(), next_merge_);
   for (const Group& group : groups_) due = std::min(due, group.schedule.due());
   absl::MutexLock lock(&mutex_);
   if (!must_regroup_ && !new_plan_.has_value()) {
@@ -147,100 +148,19 @@ bool Collection::WaitForWork() {
     must_regroup_ = must_regroup_ || *new_plan_ != plan_;
     plan_ = *std::exchange(new_plan_, std::nullopt);
     // Countersets that could not be read may be read for this plan.
-    if (must_regroup_ && has_problems_) {
-      next_search_ = options_.clock->Monotonic();
-    }
+    if (must_regroup_) known_.RetryIncompleteSearch();
   }
   return !stopping_;
 }
 
 void Collection::FindCountersets() {
-  std::set<perflib::Guid> known;
-  for (const CountersetRegistration& registration : registrations()) {
-    known.insert(registration.guid);
-  }
-  std::vector<std::string> warnings;
-  auto found = LoadRegistrations(*options_.source, known, stopping_, &warnings);
-  for (const std::string& warning : warnings) {
-    log_.Warn(warning, absl::StrCat(options_.machine, ": ", warning),
-              options_.machine);
-  }
-  const bool was_ok = source_status_.ok();
-  source_status_ = found.status();
-  if (!found.ok()) {
-    log_.Warn("countersets",
-              absl::StrCat("cannot list the countersets of ", options_.machine,
-                           ": ", found.status().message()),
-              options_.machine);
-    must_regroup_ = must_regroup_ || (was_ok && known.empty());
-    next_search_ = options_.clock->Monotonic() + search_backoff_.Next();
-    return;
-  }
-  // Countersets that are missing now may be there soon.
-  has_problems_ = !options_.source->Problems().empty();
-  if (!has_problems_) search_backoff_.Reset();
-  next_search_ = options_.clock->Monotonic() +
-                 (has_problems_ ? search_backoff_.Next() : kSearchInterval);
-  ReloadChangedRegistrations();
-  if (found->empty() && was_ok) return;
-  WithdrawReplaced(*found);
-  absl::MutexLock lock(&mutex_);
-  std::move(found->begin(), found->end(), std::back_inserter(registrations_));
-  std::sort(registrations_.begin(), registrations_.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
-  must_regroup_ = true;
-}
-
-void Collection::WithdrawReplaced(
-    const std::vector<CountersetRegistration>& found) {
-  std::set<std::string> names;
-  for (const CountersetRegistration& registration : found) {
-    names.insert(absl::AsciiStrToLower(registration.name));
-  }
-  std::set<perflib::Guid> gone;
-  for (const CountersetRegistration& known : registrations()) {
-    if (!names.contains(absl::AsciiStrToLower(known.name))) continue;
-    const auto loaded = LoadRegistration(*options_.source, known.guid);
-    if (absl::IsNotFound(loaded.status())) gone.insert(known.guid);
-  }
-  absl::MutexLock lock(&mutex_);
-  std::erase_if(registrations_, [&](const CountersetRegistration& known) {
-    return gone.contains(known.guid);
-  });
-}
-
-void Collection::ReloadChangedRegistrations() {
-  std::set<perflib::Guid> checked;
-  int unanswered = 0;
+  std::vector<const CountersetRegistration*> collected;
   for (const Group& group : groups_) {
     for (const ResolvedQuery& query : group.queries) {
-      if (stopping_) return;
-      const CountersetRegistration& before = query.registration;
-      if (!checked.insert(before.guid).second) continue;
-      const auto changed = HasChanged(*options_.source, before);
-      // The ticks show whether a source fails, and a counterset may fail alone.
-      if (absl::IsDeadlineExceeded(changed.status()) &&
-          ++unanswered == kMaxUnanswered) {
-        return;
-      }
-      if (changed.value_or(false) && Reload(before)) must_regroup_ = true;
+      collected.push_back(&query.registration);
     }
   }
-}
-
-bool Collection::Reload(const CountersetRegistration& before) {
-  const auto loaded = LoadRegistration(*options_.source, before.guid);
-  if (!loaded.ok() || *loaded == before) return false;
-  absl::MutexLock lock(&mutex_);
-  for (CountersetRegistration& registration : registrations_) {
-    if (registration.guid == loaded->guid) registration = *loaded;
-  }
-  return true;
-}
-
-bool Collection::KnowsCountersets() const {
-  absl::MutexLock lock(&mutex_);
-  return source_status_.ok() || !registrations_.empty();
+  if (known_.Search(collected)) must_regroup_ = true;
 }
 
 void Collection::Regroup() {
@@ -258,7 +178,7 @@ void Collection::Regroup() {
          .schedule = schedules.emplace(interval, begins_now).first->second,
          .backoff = Backoff(kFirstRetry, kMaxRetry)});
   };
-  resolution_ = Resolve();
+  resolution_ = known_.Resolve(plan_);
   std::vector<ResolvedQuery> queries = resolution_.queries;
   RememberBadCountersets();
   RemoveChangedGroups(&queries);
@@ -268,7 +188,7 @@ void Collection::Regroup() {
     add_group(interval, std::move(handle));
     Open(groups_.back());
   }
-  if (!KnowsCountersets()) {
+  if (!known_.IsListed()) {
     std::set<absl::Duration> intervals;
     for (const PlannedQuery& query : plan_.queries) {
       if (IsFor(query, options_.machine)) intervals.insert(query.interval);
@@ -276,15 +196,6 @@ void Collection::Regroup() {
     for (const absl::Duration interval : intervals) add_group(interval, {});
   }
   must_report_ = true;
-}
-
-Resolution Collection::Resolve() {
-  std::vector<CountersetRegistration> known = registrations();
-  Resolution resolution =
-      DefineAndResolve(*options_.source, plan_, options_.machine, &known);
-  absl::MutexLock lock(&mutex_);
-  registrations_ = std::move(known);
-  return resolution;
 }
 
 // Also removes the queries of the unchanged groups from `queries`.
@@ -306,11 +217,11 @@ void Collection::RemoveChangedGroups(std::vector<ResolvedQuery>* queries) {
 
 void Collection::UpdateReports() {
   std::vector<QueryReport> reports;
-  if (!KnowsCountersets()) {
+  if (!known_.IsListed()) {
     for (size_t query = 0; query < plan_.queries.size(); ++query) {
       if (!IsFor(plan_.queries[query], options_.machine)) continue;
       reports.push_back(
-          {.query = query, .error = std::string(source_status_.message())});
+          {.query = query, .error = std::string(known_.status().message())});
     }
   } else {
     const auto report_failure = [&](const ResolvedQuery& query,
@@ -330,6 +241,10 @@ void Collection::UpdateReports() {
       const std::string text =
           absl::StrCat(plan_.NameOf(problem.planned), ": ", problem.message);
       log_.Warn(text, absl::StrCat(options_.machine, ": ", text),
+                options_.machine);
+    }
+    for (const std::string& problem : resolution_.rule_problems) {
+      log_.Warn(problem, absl::StrCat(options_.machine, ": ", problem),
                 options_.machine);
     }
     for (const Group& group : groups_) {
@@ -380,19 +295,21 @@ void Collection::AddMergedQueries(std::vector<QueryReport>* reports) const {
 
 // Keeps the present handle if no new one can be opened.
 void Collection::Open(Group& group) {
-  group.problems.clear();
+  std::vector<std::string> problems;
   auto collector = Collector::Open(
       options_.source, options_.delivery->NewHandle(), group.queries,
-      &instances_, &group.problems, options_.capture.get());
+      &instances_, &problems, options_.capture.get());
   if (collector.ok()) {
     group.collector = *std::move(collector);
   } else {
-    group.problems.push_back(std::string(collector.status().message()));
+    problems.push_back(std::string(collector.status().message()));
   }
-  for (const std::string& problem : group.problems) {
+  for (const std::string& problem : problems) {
     log_.Warn(problem, absl::StrCat(options_.machine, ": ", problem),
               options_.machine);
   }
+  must_report_ = must_report_ || problems != group.problems;
+  group.problems = std::move(problems);
 }
 
 // The parts of a group that is split while its tick is taken come last in the
@@ -622,7 +539,9 @@ bool Collection::ReloadRegistrations(const Group& group) {
   bool changed = false;
   for (size_t i = 0; i < group.queries.size() && !stopping_; ++i) {
     const bool fails = group.failing.empty() || group.failing.contains(i);
-    if (fails && Reload(group.queries[i].registration)) changed = true;
+    if (fails && known_.Reload(group.queries[i].registration)) {
+      changed = true;
+    }
   }
   return changed;
 }

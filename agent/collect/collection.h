@@ -37,13 +37,14 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "agent/collect/collector.h"
+#include "agent/collect/known_countersets.h"
 #include "agent/collect/plan.h"
 #include "agent/collect/schedule.h"
 #include "agent/deliver/delivery.h"
 #include "agent/source/source.h"
 #include "base/backoff.h"
-#include "base/clock.h"
 #include "base/logging.h"
+#include "base/os/clock.h"
 #include "base/wakeup.h"
 
 namespace fleetperf::agent {
@@ -139,24 +140,10 @@ class Collection {
   // Returns false at the stop.
   bool WaitForWork();
   void FindCountersets();
-  // Drops the known countersets that the source no longer has and whose names
-  // countersets in `found` have: PerfLib V2 may serve one of V1 later.
-  void WithdrawReplaced(
-      const std::vector<perflib::CountersetRegistration>& found);
-  // Reloads the registrations of collected countersets that differ from those
-  // of the source, as after an update of their provider.
-  void ReloadChangedRegistrations();
-  // Replaces the registration of the counterset. Returns whether it differed.
-  bool Reload(const perflib::CountersetRegistration& before);
-  // Returns whether the countersets were ever listed, or no attempt was made
-  // yet.
-  bool KnowsCountersets() const;
   // Rebuilds the groups from the plan and the registrations. Unchanged groups
   // are kept.
   void Regroup();
   void RemoveChangedGroups(std::vector<ResolvedQuery>* queries);
-  // Defines the counters that only the plan names, and resolves the plan.
-  Resolution Resolve();
   void UpdateReports();
   void CountFailing(uint64_t failing);
   void AddMergedQueries(std::vector<QueryReport>* reports) const;
@@ -199,12 +186,8 @@ class Collection {
   // Used by the thread only.
   MachineInstances instances_;
   Plan plan_;
-  absl::Status source_status_;  // the error of the last search for countersets
   // A list, because splits add groups while a reference to one is in use.
   std::list<Group> groups_;
-  bool has_problems_ = false;  // the last list lacks countersets
-  absl::Duration next_search_;
-  Backoff search_backoff_;
   bool must_regroup_ = false;
   absl::Duration next_merge_ = absl::InfiniteDuration();
   absl::Duration last_merge_ = -absl::InfiniteDuration();
@@ -214,12 +197,10 @@ class Collection {
   bool must_report_ = false;     // the reports are out of date
   uint64_t failing_ = 0;         // counted in options_.counts
   std::atomic<bool> stopping_ = false;
+  KnownCountersets known_;
 
   mutable absl::Mutex mutex_;
   Wakeup wakeup_{options_.clock};
-  // Changed by the thread only.
-  std::vector<perflib::CountersetRegistration> registrations_
-      ABSL_GUARDED_BY(mutex_);
   std::vector<QueryReport> reports_ ABSL_GUARDED_BY(mutex_);
   std::optional<Plan> new_plan_ ABSL_GUARDED_BY(mutex_);
   bool is_applied_ ABSL_GUARDED_BY(mutex_) = true;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/os_error.h"
+#include "base/os/os_error.h"
 #include "base/status_macros.h"
 #include "perflib/counter_type.h"
 #include "perflib/utf16.h"
@@ -341,7 +341,7 @@ void Collector::AddSamples(Query& query, QuerySamples* samples,
       instance.clock = NumberIn(table, query.clock_column, row);
     }
     for (const size_t row : query.kept_rows) query.observed[row].wanted = true;
-    query.tracker->Observe(query.observed, table.complete(),
+    query.tracker->Observe(query.observed, table.complete(), &query.last_clock,
                            &query.observed_definitions);
   }
   DefineQuery(query);
@@ -370,6 +370,7 @@ void Collector::AddSamples(Query& query, QuerySamples* samples,
 void Collector::FindKeptRows(Query& query,
                              std::vector<std::string>* problems) const {
   const auto& filters = query.resolved.filters;
+  const InstanceSelection& selection = query.resolved.selection;
   const bool selects_all = AnySelectsAll(filters);
   query.kept_rows.clear();
   for (size_t row = 0; row < query.table.rows(); ++row) {
@@ -380,6 +381,10 @@ void Collector::FindKeptRows(Query& query,
           "counterset \"", query.resolved.registration.name,
           "\": an instance's name has ", length,
           " characters, as many as PERF_MAX_INSTANCE_NAME or more"));
+      continue;
+    }
+    if (!selection.ContainsAll() &&
+        !selection.Contains(perflib::Utf8FromUtf16(utf16_name))) {
       continue;
     }
     if (selects_all || AnySelects(filters, utf16_name)) {

@@ -86,6 +86,7 @@ class Collector {
     std::vector<Table::Part> parts;
     std::vector<Dictionary::Column> columns;  // as defined by `definition`
     uint32_t definition = 0;                  // 0: not defined yet
+    std::optional<uint64_t> last_clock;       // see InstanceTracker::Observe
     // Per tick: the rows to send, and all rows.
     std::vector<size_t> kept_rows;
     std::vector<InstanceTracker::Instance> observed;

@@ -23,7 +23,7 @@ Plan DefaultPlan() {
               {.counterset = "Process V2",
                .counters = {"Elapsed Time", "Handle Count", "Private Bytes",
                             "IO Read Bytes/sec", "IO Write Bytes/sec",
-                            "Creating Process ID"},
+                            "IO Data Bytes/sec", "Creating Process ID"},
                .interval = kSeldom},
               {.counterset = "LogicalDisk",
                .counters = {"% Free Space", "Free Megabytes"},

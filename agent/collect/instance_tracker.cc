@@ -15,6 +15,7 @@ std::string KeyOf(const InstanceTracker::Instance& instance) {
 
 void InstanceTracker::Observe(absl::Span<const Instance> instances,
                               bool complete,
+                              std::optional<uint64_t>* last_clock,
                               std::vector<uint32_t>* definitions) {
   ++pass_;
   places_.resize(instances.size());
@@ -30,6 +31,8 @@ void InstanceTracker::Observe(absl::Span<const Instance> instances,
     occurrences_.push_back(twins->count++);
   }
 
+  const std::optional<uint64_t> clock_before =
+      last_clock->has_value() ? *last_clock : last_clock_;
   std::optional<uint64_t> clock;
   definitions->clear();
   for (size_t i = 0; i < instances.size(); ++i) {
@@ -42,16 +45,16 @@ void InstanceTracker::Observe(absl::Span<const Instance> instances,
       life.start = instance.start;
     }
     if (instance.wanted && life.definition == 0) {
-      const bool is_born = last_clock_.has_value() &&
+      const bool is_born = clock_before.has_value() &&
                            instance.start.has_value() &&
-                           *instance.start > *last_clock_;
+                           *instance.start > *clock_before;
       life.definition = registry_.BeginLife(
           instance.utf16_name, instance.instance_id, occurrences_[i], is_born);
     }
     definitions->push_back(life.definition);
     clock = std::max(clock, instance.clock);  // nullopt is the least
   }
-  if (clock.has_value()) last_clock_ = clock;
+  if (clock.has_value()) *last_clock = last_clock_ = clock;
   if (complete && distinct < twins_.size()) EndMissing();
 }
 

@@ -1,10 +1,10 @@
 // Follows the instances of one counterset of one machine from block to block
 // and distinguishes their lives.
 //
-// A life is born if its start is later than the last block before its first
-// one, by the counterset's own clock. The tracker may follow several queries:
-// an instance that started after the last block of one of them was not in an
-// earlier block of another one, either.
+// A life is born if its start is later than the last block of the query before
+// its first one, by the counterset's own clock. The tracker may follow several
+// queries, each of which wants other instances: the block of one that does not
+// want an instance says nothing about its birth for another one.
 //
 // A new life begins when an instance was absent from a complete list or when
 // its start changed. If the number of instances with the same name and id
@@ -57,8 +57,11 @@ class InstanceTracker {
   // Processes the instances of one block. Sets `definitions` to their
   // definition ids, in the same order; 0 for none. If the list is complete,
   // missing instances end. Otherwise they may be in the unreadable part, so
-  // they continue.
+  // they continue. `last_clock` is the clock of the query's last block that has
+  // one, and becomes that of this block; before the query's first block, it is
+  // std::nullopt, and the last block of any query counts.
   void Observe(absl::Span<const Instance> instances, bool complete,
+               std::optional<uint64_t>* last_clock,
                std::vector<uint32_t>* definitions);
 
   // Ends all lives.
@@ -90,7 +93,7 @@ class InstanceTracker {
 
   LifeRegistry& registry_;
   uint64_t pass_ = 0;
-  std::optional<uint64_t> last_clock_;  // in the last block with a clock
+  std::optional<uint64_t> last_clock_;  // in the last block of any query
   absl::flat_hash_map<std::string, std::unique_ptr<Twins>> twins_;  // by key
   std::vector<Place> places_;
   std::vector<uint32_t> occurrences_;  // by position in the block

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/logging.h"
+#include "base/os/detached_thread.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::agent {
@@ -28,8 +29,7 @@ Machines::~Machines() = default;
 
 void Machines::Add(const std::string& name, std::unique_ptr<Source> source,
                    std::unique_ptr<Capture> capture) {
-  Machine& machine = machines_[name];
-  machine.source = std::move(source);
+  Machine machine = {.source = std::move(source)};
   machine.collection = std::make_shared<Collection>(
       Collection::Options{.machine = name,
                           .source = machine.source.get(),
@@ -37,6 +37,7 @@ void Machines::Add(const std::string& name, std::unique_ptr<Source> source,
                           .clock = options_.clock,
                           .capture = std::move(capture),
                           .counts = options_.counts});
+  machines_[name] = std::move(machine);
 }
 
 void Machines::Apply(Plan plan) {
@@ -57,6 +58,7 @@ std::vector<QueryReport> Machines::Reports() {
   std::map<std::string, Machine> machines;
   {
     absl::MutexLock lock(&mutex_);
+    if (stopped_) return {};
     reports = refusals_;
     machines = machines_;
   }
@@ -78,12 +80,13 @@ std::vector<QueryReport> Machines::Reports() {
   return reports;
 }
 
-absl::StatusOr<std::unique_ptr<Source>> Machines::OpenRemote(
-    const std::string& name) const {
+absl::Status Machines::AddRemote(const std::string& name) {
   // Open first: without remote access, a certificate problem is irrelevant.
   ASSIGN_OR_RETURN(std::unique_ptr<Source> source, options_.open_remote(name));
   RETURN_IF_ERROR(options_.check_name(name));
-  return source;
+  return StartThreads([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Add(name, std::move(source), nullptr);
+  });
 }
 
 std::map<std::string, Machines::Machine> Machines::AddAndRemove(
@@ -103,15 +106,10 @@ std::map<std::string, Machines::Machine> Machines::AddAndRemove(
   for (size_t i = 0; i < plan.queries.size(); ++i) {
     for (const std::string& name : plan.queries[i].machines) {
       if (machines_.contains(name)) continue;
-      auto source = OpenRemote(name);
-      if (source.ok()) {
-        Add(name, *std::move(source), nullptr);
-        continue;
-      }
-      LogWarningOf(
-          name, absl::StrCat(plan.NameOf(i), ": ", source.status().message()));
-      refusals_.push_back(
-          {.query = i, .error = std::string(source.status().message())});
+      const absl::Status added = AddRemote(name);
+      if (added.ok()) continue;
+      LogWarningOf(name, absl::StrCat(plan.NameOf(i), ": ", added.message()));
+      refusals_.push_back({.query = i, .error = std::string(added.message())});
     }
   }
   return removed;

@@ -38,6 +38,7 @@ class Machines {
     CollectionCounts* counts = nullptr;  // may be null
   };
 
+  // Throws std::system_error if the system starts no thread.
   explicit Machines(Options options);
   ~Machines();
 
@@ -46,6 +47,7 @@ class Machines {
 
   // Returns the reports of the last applied plan. Queries of machines that do
   // not answer within several seconds report an error.
+  // Empty after Stop.
   std::vector<QueryReport> Reports();
 
   // Returns the current instances of a counterset. An empty `machine` is the
@@ -66,11 +68,12 @@ class Machines {
     std::shared_ptr<Collection> collection;
   };
 
+  // Throws std::system_error if the system starts no thread.
   void Add(const std::string& name, std::unique_ptr<Source> source,
            std::unique_ptr<Capture> capture)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<std::unique_ptr<Source>> OpenRemote(
-      const std::string& name) const;
+  absl::Status AddRemote(const std::string& name)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Opens new machines and returns the ones that the plan no longer names.
   std::map<std::string, Machine> AddAndRemove(const Plan& plan)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -29,25 +29,35 @@ std::string Plan::NameOf(size_t query) const {
 }
 
 Plan ReadPlan(ConfigSection root) {
-  if (!root.Has("queries")) return DefaultPlan();
-  return {.queries = ReadQueries(root)};
+  Plan plan;
+  if (root.Has("queries")) {
+    plan.queries = ReadQueries(root);
+  } else {
+    plan = DefaultPlan();
+  }
+  plan.rules = ReadInstanceRules(root);
+  return plan;
 }
 
 absl::StatusOr<Plan> PlanFromProto(const v1::Plan& proto, const Plan& own) {
   Plan plan;
   if (proto.includes_own()) plan = own;
   plan.version = proto.version();
+  PlanCheck check;
   for (const v1::PlannedQuery& from : proto.queries()) {
     const PlannedQuery& query = plan.queries.emplace_back(FromProto(from));
-    const std::string name = plan.NameOf(plan.queries.size() - 1);
-    if (query.counterset.empty()) {
+    if (const auto problem = check.Add(query)) {
+      if (problem->setting == "name") plan.queries.back().name.clear();
       return absl::InvalidArgumentError(
-          absl::StrCat(name, ".counterset is missing"));
+          absl::StrCat(plan.NameOf(plan.queries.size() - 1), ".",
+                       problem->setting, ": ", problem->reason));
     }
-    if (const absl::Status status = CheckInterval(query.interval);
-        !status.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, ".interval: ", status.message()));
+  }
+  for (const v1::InstanceRule& from : proto.instance_rules()) {
+    if (const auto problem =
+            check.Add(plan.rules.emplace_back(FromProto(from)))) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "instance_rules.", problem->setting, ": ", problem->reason));
     }
   }
   return plan;

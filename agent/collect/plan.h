@@ -1,4 +1,4 @@
-// The queries that an agent runs, and their intervals.
+// The queries that an agent runs, their intervals and instances.
 
 #ifndef FLEETPERF_AGENT_COLLECT_PLAN_H_
 #define FLEETPERF_AGENT_COLLECT_PLAN_H_
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/config.h"
-#include "base/planned_query.h"
+#include "base/config/config.h"
+#include "base/config/planned_query.h"
 
 namespace fleetperf::v1 {
 class Plan;
@@ -21,6 +21,7 @@ namespace fleetperf::agent {
 struct Plan {
   uint64_t version = 0;  // 0: the agent's own configuration
   std::vector<PlannedQuery> queries;
+  std::vector<InstanceRule> rules;
 
   // Sets `own` as the machine of the queries for the agent's own machine.
   void NameMachines(const std::string& own);
@@ -37,11 +38,13 @@ bool IsFor(const PlannedQuery& query, const std::string& machine);
 // Returns the plan for agents without a configured plan.
 Plan DefaultPlan();
 
-// Reads the list "queries". Returns the default plan if there is none.
+// Reads the list "queries", or takes that of the default plan if there is none,
+// and the keys "include" and "exclude".
 Plan ReadPlan(ConfigSection root);
 
 // Converts a plan of the aggregator, which may include `own`, the agent's own
-// plan. Errors name the query and the invalid setting.
+// plan. It is checked as one of the agent's own file is (PlanCheck). Errors
+// name the query and the invalid setting.
 absl::StatusOr<Plan> PlanFromProto(const v1::Plan& proto, const Plan& own);
 
 }  // namespace fleetperf::agent

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "agent/source/missing_rights.h"
-#include "base/files.h"
+#include "agent/source/missing.h"
 #include "base/log.h"
+#include "base/os/files.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -120,7 +120,8 @@ void PlanInForce::EndTemporaryQueries() {
 
 // A plan with the same queries but another version changes nothing.
 void PlanInForce::Run(Plan plan) {
-  const bool changed = plan.queries != plan_.queries;
+  const bool changed =
+      plan.queries != plan_.queries || plan.rules != plan_.rules;
   plan_ = std::move(plan);
   if (!changed) return;
   LogInfo("collecting with ",

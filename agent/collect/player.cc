@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "agent/collect/plan.h"
-#include "base/clock.h"
-#include "base/files.h"
 #include "base/log.h"
 #include "base/logging.h"
+#include "base/os/clock.h"
+#include "base/os/files.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "base/version.h"
@@ -32,12 +32,24 @@ absl::Status CaptureError(const v1::Capture& capture, absl::string_view what) {
       absl::StrCat("the capture of ", capture.machine(), " ", what));
 }
 
-InstanceFilter ToFilter(
-    const google::protobuf::RepeatedPtrField<std::string>& instances,
-    const google::protobuf::RepeatedPtrField<std::string>& except) {
+InstanceSelection ToSelection(const CountersetRegistration& registration,
+                              const v1::CapturedQuery& query) {
+  const std::string counterset = registration.guid.ToString();
+  return {registration,
+          {{.counterset = counterset, .aggregates = registration.aggregates}},
+          {{.counterset = counterset,
+            .include = {query.include().begin(), query.include().end()},
+            .exclude = {query.exclude().begin(), query.exclude().end()}}}};
+}
+
+InstanceFilter ToFilter(const v1::CapturedFilter& proto) {
   InstanceFilter filter;
-  for (const std::string& text : instances) filter.instances.emplace_back(text);
-  for (const std::string& text : except) filter.except.emplace_back(text);
+  for (const std::string& text : proto.instances()) {
+    filter.instances.emplace_back(text);
+  }
+  for (const std::string& text : proto.except()) {
+    filter.except.emplace_back(text);
+  }
   return filter;
 }
 
@@ -80,13 +92,10 @@ absl::StatusOr<ResolvedQuery> ToQuery(const v1::Capture& capture,
     query.start_counter_id = proto.start_counter_id();
   }
   for (const v1::CapturedFilter& filter : proto.filters()) {
-    query.filters.push_back(ToFilter(filter.instances(), filter.except()));
+    query.filters.push_back(ToFilter(filter));
   }
-  // The format of earlier versions.
-  if (query.filters.empty()) {
-    query.filters.push_back(
-        ToFilter(proto.instances(), proto.except_instances()));
-  }
+  if (query.filters.empty()) query.filters.emplace_back();
+  query.selection = ToSelection(query.registration, proto);
   query.wrap32 = proto.wrap32();
   return query;
 }

@@ -1,6 +1,7 @@
 #include "agent/collect/resolve.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,8 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "agent/collect/registrations.h"
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 #include "perflib/counter_type.h"
+#include "proto/conversions.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -20,12 +22,36 @@ using perflib::CounterRegistration;
 using perflib::CountersetRegistration;
 using perflib::Pattern;
 
-bool CountersetMatches(const std::string& text,
-                       const CountersetRegistration& registration) {
-  if (const auto guid = perflib::ParseGuid(text)) {
-    return *guid == registration.guid;
+// The bounds of a resolution. Honest plans stay below a hundredth of the first
+// two. A second of comparisons, and less than 100 MB.
+constexpr size_t kMaxComparisons = 5'000'000;
+constexpr size_t kMaxParts = 200'000;
+constexpr size_t kMaxProblems = 200;
+// Queries of a counterset before those that differ only in their instances are
+// merged, and after. Each of the latter collects the counterset separately.
+constexpr size_t kMaxOfCounterset = 64;
+constexpr size_t kMaxMergedOfCounterset = 16;
+// The most queries in all: so many for each counterset, and some more.
+constexpr size_t kMaxForEachCounterset = 2;
+constexpr size_t kMaxMore = 200;
+
+// What a resolution has cost so far.
+struct Cost {
+  size_t comparisons = 0;  // of names
+  size_t parts = 0;        // patterns, counters and positions that are kept
+
+  bool IsTooHigh() const {
+    return comparisons > kMaxComparisons || parts > kMaxParts;
   }
-  return Pattern(text).Matches(registration.name);
+};
+
+void AddProblem(size_t planned, std::string message, Resolution* resolution) {
+  if (resolution->problems.size() < kMaxProblems) {
+    resolution->problems.push_back({planned, std::move(message)});
+  } else if (resolution->problems.size() == kMaxProblems) {
+    resolution->problems.push_back(
+        {planned, "the plan has further problems, which are omitted"});
+  }
 }
 
 // Counters without a name cannot be selected; they accompany others.
@@ -64,12 +90,12 @@ std::set<uint32_t> NamedCounters(const std::vector<std::string>& texts,
       matched = true;
       ids.insert(counter.counter_id);
     }
-    if (!matched) {
-      resolution->problems.push_back(
-          {planned,
-           absl::StrCat("counterset \"", registration.name,
-                        "\" has no counter \"", text, "\"",
-                        DidYouMean(text, CounterNames(registration)))});
+    if (!matched && resolution->problems.size() <= kMaxProblems) {
+      AddProblem(planned,
+                 absl::StrCat("counterset \"", registration.name,
+                              "\" has no counter \"", text, "\"",
+                              DidYouMean(text, CounterNames(registration))),
+                 resolution);
     }
   }
   return ids;
@@ -134,23 +160,39 @@ void AddPosition(size_t position, ResolvedQuery* query) {
   if (at == planned.end() || *at != position) planned.insert(at, position);
 }
 
+std::string TooManyQueries(absl::string_view counterset, size_t limit) {
+  return absl::StrCat("counterset \"", counterset, "\" has more than ", limit,
+                      " queries that differ in their interval, counters or "
+                      "instances; use fewer");
+}
+
 // Adds a query, or merges its counters into a matching query.
 void AddQuery(const PlannedQuery& planned, size_t position,
               const CountersetRegistration& registration,
               std::set<uint32_t> named, const std::vector<std::string>& except,
-              Resolution* resolution) {
+              Resolution* resolution, Cost* cost) {
+  cost->parts += planned.instances.size() + except.size() +
+                 registration.counters.size() + 1;
+  if (cost->IsTooHigh()) return;
   const std::vector<InstanceFilter> filters = {
       {.instances = PatternsOf(planned.instances),
        .except = PatternsOf(except)}};
+  size_t others = 0;
   for (ResolvedQuery& query : resolution->queries) {
-    if (query.registration.guid == registration.guid &&
-        query.interval == planned.interval && query.filters == filters &&
+    if (query.registration.guid != registration.guid) continue;
+    ++others;
+    if (query.interval == planned.interval && query.filters == filters &&
         query.wrap32 == planned.wrap32) {
       AddPosition(position, &query);
       named.merge(NamedIn(query));
       query.counters = InRegistrationOrder(registration, named);
       return;
     }
+  }
+  if (others == kMaxOfCounterset) {
+    return AddProblem(position,
+                      TooManyQueries(registration.name, kMaxOfCounterset),
+                      resolution);
   }
   resolution->queries.push_back(
       {.planned = {position},
@@ -185,6 +227,33 @@ void MergeInstances(std::vector<ResolvedQuery>* queries) {
   *queries = std::move(merged);
 }
 
+// Sets the aggregates of each query's counterset: those of all queries of the
+// plan for it, since they share its definition.
+void AddAggregates(const Plan& plan, const std::string& machine,
+                   Resolution* resolution, Cost* cost) {
+  for (ResolvedQuery& query : resolution->queries) {
+    std::set<std::string> names;
+    for (size_t i = 0; i < plan.queries.size(); ++i) {
+      const PlannedQuery& planned = plan.queries[i];
+      if (planned.aggregates.empty() || !IsFor(planned, machine) ||
+          !NamesCounterset(planned.counterset, query.registration)) {
+        continue;
+      }
+      cost->comparisons += planned.aggregates.size();
+      if (cost->IsTooHigh()) return;
+      names.insert(planned.aggregates.begin(), planned.aggregates.end());
+      if (names.size() <= kMaxAggregates) continue;
+      names.erase(std::next(names.begin(), kMaxAggregates), names.end());
+      AddProblem(i,
+                 absl::StrCat("counterset \"", query.registration.name,
+                              "\" has more than ", kMaxAggregates,
+                              " names of aggregates"),
+                 resolution);
+    }
+    query.registration.aggregates.assign(names.begin(), names.end());
+  }
+}
+
 // The queries that collect a counter.
 struct Taken {
   size_t by;  // the first query
@@ -206,6 +275,9 @@ bool CoversAll(const std::vector<std::string>& taken,
 // Assigns the counters of a plan's queries, one query after the other.
 class Counters {
  public:
+  // Adds the comparisons to `cost`, which must outlive the object.
+  explicit Counters(Cost* cost) : cost_(*cost) {}
+
   // Assigns a counter to a query of the plan. Returns the instances that
   // earlier queries collect, or std::nullopt if they collect all.
   std::optional<std::vector<std::string>> Take(const perflib::Guid& counterset,
@@ -215,6 +287,9 @@ class Counters {
         {counterset, counter}, Taken{query, planned.instances});
     if (is_new) return std::vector<std::string>();
     Taken& taken = entry->second;
+    cost_.comparisons +=
+        taken.instances.size() * std::max<size_t>(planned.instances.size(), 1);
+    if (cost_.IsTooHigh()) return std::nullopt;
     if (CoversAll(taken.instances, planned.instances)) return std::nullopt;
     std::vector<std::string> others = taken.instances;
     if (planned.instances.empty()) {
@@ -232,8 +307,141 @@ class Counters {
   }
 
  private:
+  Cost& cost_;
   std::map<std::pair<perflib::Guid, uint32_t>, Taken> taken_;
 };
+
+std::string NoCounterset(
+    const std::string& text,
+    const std::vector<CountersetRegistration>& registrations) {
+  std::vector<std::string> names;
+  for (const CountersetRegistration& registration : registrations) {
+    names.push_back(registration.name);
+  }
+  return absl::StrCat("there is no counterset \"", text, "\"",
+                      DidYouMean(text, names));
+}
+
+// The plan's queries for the machine.
+std::vector<PlannedQuery> QueriesFor(const Plan& plan,
+                                     const std::string& machine) {
+  std::vector<PlannedQuery> queries;
+  for (const PlannedQuery& query : plan.queries) {
+    if (IsFor(query, machine)) queries.push_back(query);
+  }
+  return queries;
+}
+
+// Keeps the first queries of each counterset, and the first in all.
+void BoundQueries(size_t countersets, Resolution* resolution) {
+  std::map<perflib::Guid, size_t> counts;
+  std::vector<ResolvedQuery> kept;
+  const size_t most = kMaxForEachCounterset * countersets + kMaxMore;
+  for (ResolvedQuery& query : resolution->queries) {
+    const std::string& name = query.registration.name;
+    if (++counts[query.registration.guid] > kMaxMergedOfCounterset) {
+      AddProblem(query.planned.front(),
+                 TooManyQueries(name, kMaxMergedOfCounterset), resolution);
+    } else if (kept.size() == most) {
+      AddProblem(query.planned.front(),
+                 absl::StrCat("counterset \"", name,
+                              "\" is not collected by this query: the plan "
+                              "has more than ",
+                              most, " queries of countersets"),
+                 resolution);
+    } else {
+      kept.push_back(std::move(query));
+    }
+  }
+  resolution->queries = std::move(kept);
+}
+
+void SetSelections(const Plan& plan, const std::string& machine,
+                   std::vector<ResolvedQuery>* queries, Cost* cost) {
+  const std::vector<PlannedQuery> planned = QueriesFor(plan, machine);
+  for (ResolvedQuery& query : *queries) {
+    query.selection =
+        InstanceSelection(query.registration, planned, plan.rules);
+    cost->parts += query.selection.size();
+    cost->comparisons += planned.size() + plan.rules.size();
+    if (cost->IsTooHigh()) return;
+  }
+}
+
+// Returns the number of patterns in the selections of all countersets.
+size_t CountSelections(const std::vector<CountersetRegistration>& registrations,
+                       const std::vector<PlannedQuery>& queries,
+                       const std::vector<InstanceRule>& rules) {
+  size_t patterns = 0;
+  for (const CountersetRegistration& registration : registrations) {
+    for (const PlannedQuery& query : queries) {
+      const size_t names = query.instances.size() + query.aggregates.size();
+      if (names == 0 || !NamesCounterset(query.counterset, registration)) {
+        continue;
+      }
+      patterns += names;
+    }
+    for (const InstanceRule& rule : rules) {
+      if (!NamesCounterset(rule.counterset, registration)) continue;
+      patterns += rule.include.size() + rule.exclude.size();
+    }
+  }
+  return patterns;
+}
+
+// Reports the query, and those after it, as not collected.
+void ReportTooHigh(const Plan& plan, const std::string& machine, size_t first,
+                   Resolution* resolution) {
+  for (size_t i = first; i < plan.queries.size(); ++i) {
+    if (!IsFor(plan.queries[i], machine)) continue;
+    resolution->problems.push_back(
+        {i,
+         "not collected: the plan names too many instances and counters of the "
+         "same countersets; use fewer queries, or wildcards"});
+  }
+}
+
+// Adds the planned query to the resolution.
+void ResolveQuery(const Plan& plan, size_t position,
+                  const std::vector<CountersetRegistration>& registrations,
+                  Counters* counters, Cost* cost, Resolution* resolution) {
+  const PlannedQuery& planned = plan.queries[position];
+  bool matched = false;
+  for (const CountersetRegistration& registration : registrations) {
+    ++cost->comparisons;
+    if (!NamesCounterset(planned.counterset, registration)) continue;
+    matched = true;
+    cost->comparisons += planned.counters.size() * registration.counters.size();
+    if (cost->IsTooHigh()) return;
+    // Grouped by the instances that other queries collect.
+    std::map<std::vector<std::string>, std::set<uint32_t>> left;
+    for (const uint32_t id :
+         NamedCounters(planned.counters, registration, position, resolution)) {
+      const auto others =
+          counters->Take(registration.guid, id, position, planned);
+      if (others.has_value()) {
+        left[*others].insert(id);
+      } else if (!planned.counters.empty() && !planned.meanwhile) {
+        const size_t by = counters->TakenBy(registration.guid, id);
+        AddProblem(
+            position,
+            absl::StrCat("counter \"", registration.FindCounter(id)->name,
+                         "\" of \"", registration.name, "\" is collected by ",
+                         plan.NameOf(by), " already"),
+            resolution);
+      }
+    }
+    for (auto& [others, named] : left) {
+      AddQuery(planned, position, registration, std::move(named), others,
+               resolution, cost);
+    }
+    if (cost->IsTooHigh()) return;
+  }
+  if (!matched && resolution->problems.size() <= kMaxProblems) {
+    AddProblem(position, NoCounterset(planned.counterset, registrations),
+               resolution);
+  }
+}
 
 }  // namespace
 
@@ -241,46 +449,35 @@ Resolution ResolvePlan(
     const Plan& plan, const std::string& machine,
     const std::vector<CountersetRegistration>& registrations) {
   Resolution resolution;
-  Counters counters;
+  Cost cost;
+  Counters counters(&cost);
   for (size_t i = 0; i < plan.queries.size(); ++i) {
-    const PlannedQuery& planned = plan.queries[i];
-    if (!IsFor(planned, machine)) continue;
-    bool matched = false;
-    for (const CountersetRegistration& registration : registrations) {
-      if (!CountersetMatches(planned.counterset, registration)) continue;
-      matched = true;
-      // Grouped by the instances that other queries collect.
-      std::map<std::vector<std::string>, std::set<uint32_t>> left;
-      for (const uint32_t id :
-           NamedCounters(planned.counters, registration, i, &resolution)) {
-        const auto others = counters.Take(registration.guid, id, i, planned);
-        if (others.has_value()) {
-          left[*others].insert(id);
-        } else if (!planned.counters.empty() && !planned.meanwhile) {
-          const size_t by = counters.TakenBy(registration.guid, id);
-          resolution.problems.push_back(
-              {i, absl::StrCat("counter \"", registration.FindCounter(id)->name,
-                               "\" of \"", registration.name,
-                               "\" is collected by ", plan.NameOf(by),
-                               " already")});
-        }
-      }
-      for (auto& [others, named] : left) {
-        AddQuery(planned, i, registration, std::move(named), others,
-                 &resolution);
-      }
-    }
-    if (!matched) {
-      std::vector<std::string> names;
-      for (const auto& registration : registrations) {
-        names.push_back(registration.name);
-      }
-      resolution.problems.push_back(
-          {i, absl::StrCat("there is no counterset \"", planned.counterset,
-                           "\"", DidYouMean(planned.counterset, names))});
-    }
+    if (!IsFor(plan.queries[i], machine)) continue;
+    ResolveQuery(plan, i, registrations, &counters, &cost, &resolution);
+    if (!cost.IsTooHigh()) continue;
+    ReportTooHigh(plan, machine, i, &resolution);
+    break;
   }
   MergeInstances(&resolution.queries);
+  BoundQueries(registrations.size(), &resolution);
+  cost = {};  // of the next steps
+  SetSelections(plan, machine, &resolution.queries, &cost);
+  for (const InstanceRule& rule : plan.rules) {
+    const bool matches =
+        std::any_of(registrations.begin(), registrations.end(),
+                    [&](const CountersetRegistration& registration) {
+                      return NamesCounterset(rule.counterset, registration);
+                    });
+    if (matches || resolution.rule_problems.size() == kMaxProblems) continue;
+    resolution.rule_problems.push_back(absl::StrCat(
+        "include or exclude: ", NoCounterset(rule.counterset, registrations)));
+  }
+  AddAggregates(plan, machine, &resolution, &cost);
+  // Without the selections and aggregates of all, nothing is collected right.
+  if (cost.IsTooHigh()) {
+    resolution = {};
+    ReportTooHigh(plan, machine, 0, &resolution);
+  }
   return resolution;
 }
 
@@ -294,6 +491,12 @@ Resolution DefineAndResolve(
     queries.push_back(plan.queries[query]);
     positions.push_back(query);
   }
+  if (CountSelections(*registrations, queries, plan.rules) > kMaxParts) {
+    Resolution nothing;
+    ReportTooHigh(plan, machine, 0, &nothing);
+    return nothing;
+  }
+  source.SelectInstances(queries, plan.rules);
   const DefinedCounters defined = source.DefineCounters(&queries);
   for (size_t i = 0; i < queries.size(); ++i) {
     plan.queries[positions[i]] = std::move(queries[i]);

@@ -10,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "agent/collect/plan.h"
+#include "agent/source/instance_selection.h"
 #include "agent/source/source.h"
 #include "perflib/path.h"
 #include "perflib/registration.h"
@@ -47,7 +48,8 @@ struct ResolvedQuery {
   // Not empty. An instance is kept if one of them selects it. Each excepts the
   // instances that the filters and queries before it collect.
   std::vector<InstanceFilter> filters;
-  bool wrap32 = false;  // PlannedQuery::wrap32
+  InstanceSelection selection;  // of the plan: the instances for all filters
+  bool wrap32 = false;          // PlannedQuery::wrap32
 
   bool operator==(const ResolvedQuery&) const = default;
 };
@@ -61,17 +63,25 @@ struct Resolution {
     std::string message;
   };
   std::vector<Problem> problems;
+  // Rules of the plan for countersets that there are not.
+  std::vector<std::string> rule_problems;
 };
 
 // Resolves the plan's queries for `machine` against its countersets. If two
 // queries name the same counter of an instance, only the first collects it.
 // Queries of one counterset are merged if they differ only in their counters,
 // or only in their instances.
+//
+// The plan may be hostile, so its cost is bounded: the comparisons of names,
+// the memory of the resolution, the number of problems, and the number of
+// queries of each counterset and in all. What exceeds a bound is not collected,
+// and is a problem of its planned query.
 Resolution ResolvePlan(
     const Plan& plan, const std::string& machine,
     const std::vector<perflib::CountersetRegistration>& registrations);
 
-// Defines the counters that only the plan names (Source::DefineCounters),
+// Tells the source which instances the plan wants (Source::SelectInstances),
+// defines the counters that only the plan names (Source::DefineCounters),
 // reloads the registrations that this changes, and resolves the plan.
 Resolution DefineAndResolve(
     Source& source, Plan plan, const std::string& machine,

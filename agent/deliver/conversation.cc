@@ -18,6 +18,24 @@ constexpr uint32_t kDefaultUnacknowledged = 8;
 constexpr uint32_t kMaxUnacknowledged = 64;
 // The maximum number of epochs in a Hello.
 constexpr size_t kMaxEpochs = 1000;
+// The limits of an InstanceList. An aggregator ends a stream whose message is
+// larger than it accepts.
+constexpr size_t kMaxListedInstances = 100'000;
+constexpr size_t kMaxListedBytes = 4 << 20;  // of names
+
+absl::Status CheckListed(const std::vector<perflib::InstanceName>& instances) {
+  size_t bytes = 0;
+  for (const perflib::InstanceName& instance : instances) {
+    bytes += instance.name.size();
+  }
+  if (instances.size() <= kMaxListedInstances && bytes <= kMaxListedBytes) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat("cannot list ", instances.size(), " instances with ", bytes,
+                   " bytes of names; the limits are ", kMaxListedInstances,
+                   " instances and ", kMaxListedBytes, " bytes"));
+}
 
 }  // namespace
 
@@ -353,8 +371,17 @@ v1::CollectRequest Conversation::Enumerate(
       counterset.has_value()
           ? agent_.enumerate_instances(question.machine(), *counterset)
           : absl::InvalidArgumentError("counterset is not a GUID");
-  if (!instances.ok()) {
-    answer->set_error(std::string(instances.status().message()));
+  const absl::Status listed =
+      instances.ok() ? CheckListed(*instances) : instances.status();
+  if (!listed.ok()) {
+    if (absl::IsResourceExhausted(listed)) {
+      log_.Warn("instances",
+                absl::StrCat("the aggregator gets no list of the present "
+                             "instances of a counterset, and lists those in "
+                             "its store instead: ",
+                             listed.message()));
+    }
+    answer->set_error(std::string(listed.message()));
     return request;
   }
   for (const perflib::InstanceName& instance : *instances) {

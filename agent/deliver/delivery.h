@@ -21,7 +21,7 @@
 #include "agent/deliver/receipts.h"
 #include "agent/deliver/samples.h"
 #include "agent/deliver/spool.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 
 namespace fleetperf::v1 {
 class BatchContent;

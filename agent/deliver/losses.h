@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "base/causes.h"
+#include "values/causes.h"
 
 namespace fleetperf::v1 {
 class BatchContent;

@@ -6,7 +6,6 @@
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "agent/deliver/batch_builder.h"
-#include "agent/deliver/spool/sqlite_spool.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"
@@ -71,15 +70,7 @@ absl::Status Spool::Recover() {
                                          options_.max_bytes / kSegmentsPerSpool,
                                          kMaxSegmentBytes),
                                      .before_use = options_.before_file_use}));
-  has_sqlite_spool_ = HasSqliteSpool(options_.directory);
-  bool imports = has_sqlite_spool_;
-  if (imports) {
-    ASSIGN_OR_RETURN(const bool has_log, files_->HasLog());
-    imports = !has_log;
-  }
-  ASSIGN_OR_RETURN(RecoveredSpool recovered,
-                   imports ? ImportSqliteSpool(files_.get())
-                           : files_->Recover(options_.boot_id));
+  ASSIGN_OR_RETURN(RecoveredSpool recovered, files_->Recover(options_.boot_id));
   recovered.SealOpen();
   recovered.AddPowerCut(options_.boot_id, options_.clock->Now());
   ReportDamage(&recovered);
@@ -405,9 +396,6 @@ absl::Status Spool::Write(SpoolState::Changes* changes) {
   // changes.
   if (begins_segment || !changes->batches.empty()) {
     files_->KeepOnly(changes->segments, changes->epochs);
-  }
-  if (begins_segment && std::exchange(has_sqlite_spool_, false)) {
-    RemoveSqliteSpool(options_.directory);
   }
   return absl::OkStatus();
 }

@@ -43,8 +43,8 @@
 #include "agent/deliver/spool/spool_state.h"
 #include "agent/deliver/spool/spool_writer.h"
 #include "agent/deliver/spooled_batch.h"
-#include "base/clock.h"
-#include "base/os.h"
+#include "base/os/clock.h"
+#include "base/os/os.h"
 #include "base/wakeup.h"
 
 namespace fleetperf::v1 {
@@ -212,7 +212,6 @@ class Spool {
   // Used by the writer's thread, and by the constructor and destructor while
   // the thread does not run.
   bool must_begin_segment_ = true;
-  bool has_sqlite_spool_ = false;  // still to be removed
 
   SpoolWriter writer_;
 };

@@ -4,8 +4,11 @@
 #include <grpcpp/client_context.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -13,10 +16,11 @@
 #include "absl/synchronization/mutex.h"
 #include "agent/deliver/rendezvous.h"
 #include "base/backoff.h"
-#include "base/channel.h"
 #include "base/log.h"
 #include "base/logging.h"
-#include "base/rpc_error.h"
+#include "base/os/descriptor_reserve.h"
+#include "base/rpc/channel.h"
+#include "base/rpc/rpc_error.h"
 #include "base/wakeup.h"
 #include "fleetperf/v1/collection.grpc.pb.h"
 
@@ -31,7 +35,18 @@ constexpr int kRefusalsToReport = 3;
 // The interval of looks for a changed report of the plan and for a renewed
 // certificate.
 constexpr absl::Duration kLookInterval = absl::Seconds(10);
-// The time that the destructor waits for the spool to be sent.
+// The interval of looks for progress. Looks are counted, because the process
+// may be stopped or its machine be suspended for any time.
+constexpr absl::Duration kWatchInterval = absl::Seconds(12);
+// For a connection: its socket, those and the files of name resolution, and
+// certificates.
+constexpr size_t kReservedDescriptors = 8;
+// The limits of messages that may block and of those that wait for the uplink's
+// thread, as they are in memory. An aggregator's largest plan takes about 2
+// MiB.
+constexpr size_t kMaxMessageMemory = 4 << 20;
+constexpr size_t kMaxWaitingMemory = 8 << 20;
+// The time that Disconnect waits for the spool to be sent.
 constexpr absl::Duration kDrainTime = absl::Seconds(2);
 
 }  // namespace
@@ -40,8 +55,7 @@ class Uplink::Impl {
  public:
   explicit Impl(Options options)
       : options_(std::move(options)),
-        aggregators_(ByPreference(options_.agent.agent, options_.aggregators)),
-        thread_([this] { Run(); }) {
+        aggregators_(ByPreference(options_.agent.agent, options_.aggregators)) {
     // The listener runs on threads that take ticks, which must not wait for the
     // spool's file.
     delivery().SetBatchListener([this] {
@@ -52,17 +66,44 @@ class Uplink::Impl {
 
   ~Impl() {
     delivery().SetBatchListener(nullptr);
+    Disconnect();
     {
       absl::MutexLock lock(&mutex_);
-      const auto drained = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return stream_ == nullptr || stream_->conversation().is_settled();
-      };
-      wakeup_.Await(&mutex_, kDrainTime, drained);
       stopping_ = true;
-      if (stream_ != nullptr) stream_->Cancel();
+      wakeup_.Notify();
+      stopped_.Notify();
     }
+    if (thread_.joinable()) thread_.join();
+    if (watchdog_.joinable()) watchdog_.join();
+  }
+
+  // If a thread does not start, the destructor ends the other one.
+  void Start() {
+    watchdog_ = std::thread([this] { Watch(); });
+    thread_ = std::thread([this] { Run(); });
+  }
+
+  void Disconnect() {
+    absl::MutexLock lock(&mutex_);
+    const auto drained = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return stream_ == nullptr || stream_->conversation().is_settled();
+    };
+    wakeup_.Await(&mutex_, kDrainTime, drained);
+    disconnecting_ = true;
+    if (stream_ != nullptr) stream_->Cancel();
     wakeup_.Notify();
-    thread_.join();
+    wakeup_.Await(&mutex_, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return is_idle_;
+    });
+  }
+
+  void Connect(const std::vector<std::string>& aggregators,
+               std::map<std::string, std::string> labels) {
+    absl::MutexLock lock(&mutex_);
+    aggregators_ = ByPreference(options_.agent.agent, aggregators);
+    options_.agent.labels = std::move(labels);
+    disconnecting_ = false;
+    wakeup_.Notify();
   }
 
  private:
@@ -88,7 +129,17 @@ class Uplink::Impl {
       StartCall();
     }
 
-    void Cancel() { context_.TryCancel(); }
+    void Cancel() {
+      is_cancelled_ = true;
+      context_.TryCancel();
+    }
+    bool is_cancelled() const { return is_cancelled_; }
+    // Whether gRPC must report an event in a bounded time: it connects, or ends
+    // the stream. Otherwise, the aggregator may be silent for any time, such as
+    // while its disk is full.
+    bool MustMakeProgress() const {
+      return is_cancelled_ || !conversation_.is_welcome();
+    }
 
     // The places that may be searched for batches.
     enum class Source { kMemory, kMemoryAndFile };
@@ -107,10 +158,12 @@ class Uplink::Impl {
     }
 
     void OnWriteDone(bool ok) override {
+      uplink_.NoteProgress();
       if (ok) WriteMore(Source::kMemory);
     }
 
     void OnReadDone(bool ok) override {
+      uplink_.NoteProgress();
       if (!ok) {
         {
           absl::MutexLock lock(&uplink_.mutex_);
@@ -119,11 +172,12 @@ class Uplink::Impl {
         RemoveHold();
         return;
       }
-      uplink_.Receive(std::exchange(response_, {}), this);
-      StartRead(&response_);
+      if (uplink_.Receive(std::exchange(response_, {}), this)) ReadNext();
     }
+    void ReadNext() { StartRead(&response_); }
 
     void OnDone(const grpc::Status& status) override {
+      uplink_.NoteProgress();
       absl::MutexLock lock(&uplink_.mutex_);
       status_ = status;
       done_ = true;
@@ -171,19 +225,43 @@ class Uplink::Impl {
     bool has_more_ = false;         // more may be ready since the last look
     bool closed_ = false;
     bool done_ = false;
+    std::atomic<bool> is_cancelled_ = false;
     grpc::Status status_;
   };
 
   Delivery& delivery() { return *options_.agent.delivery; }
 
   void Run() {
+    while (AwaitConnect()) {
+      RunStreams();
+      absl::MutexLock lock(&mutex_);
+      is_idle_ = true;
+      wakeup_.Notify();
+    }
+  }
+
+  // Waits while the uplink is disconnected. Returns false if it stops.
+  bool AwaitConnect() {
+    absl::MutexLock lock(&mutex_);
+    wakeup_.Await(&mutex_, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return stopping_ || !disconnecting_;
+    });
+    is_idle_ = stopping_;
+    return !stopping_;
+  }
+
+  // Runs one stream after the other until the uplink is to disconnect.
+  void RunStreams() {
     Backoff backoff(kFirstRetry, kMaxRetry);
     size_t attempt = 0;
     int refusals = 0;  // in a row
-    while (!IsStopping()) {
+    while (!IsDisconnecting()) {
+      NoteProgress();
       const std::string& address =
           aggregators_[attempt++ % aggregators_.size()];
+      reserve_.Release();
       const End end = RunStream(address);
+      reserve_.Take();
       refusals = end.refusal.ok() ? 0 : refusals + 1;
       if (refusals == kRefusalsToReport && options_.on_refused) {
         options_.on_refused(end.refusal);
@@ -196,20 +274,40 @@ class Uplink::Impl {
       }
       // Another aggregator would accept both agents of this name.
       if (end.is_name_taken) --attempt;
-      if (!end.got_through && !IsStopping() && options_.counts != nullptr) {
+      if (!end.got_through && !IsDisconnecting() &&
+          options_.counts != nullptr) {
         ++options_.counts->failed_attempts;
       }
       if (end.is_asked_to_return) continue;
       absl::MutexLock lock(&mutex_);
-      wakeup_.Await(
-          &mutex_, backoff.Next(),
-          [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; });
+      wakeup_.Await(&mutex_, backoff.Next(),
+                    [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                      return disconnecting_;
+                    });
     }
   }
 
-  bool IsStopping() {
+  // Calls on_stuck if no thread notes progress for kStuckTime.
+  void Watch() {
+    const int64_t looks = kStuckTime / kWatchInterval;
     absl::MutexLock lock(&mutex_);
-    return stopping_;
+    const auto is_stopping = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return stopping_;
+    };
+    while (!stopped_.Await(&mutex_, kWatchInterval, is_stopping)) {
+      if (++looks_without_progress_ != looks) continue;
+      LogError("no progress of the connection to the aggregator at ", address_,
+               " for ", absl::FormatDuration(kStuckTime),
+               "; see ulimit -u, ulimit -n and the service's TasksMax=");
+      if (options_.on_stuck) options_.on_stuck();
+    }
+  }
+
+  void NoteProgress() { looks_without_progress_ = 0; }
+
+  bool IsDisconnecting() {
+    absl::MutexLock lock(&mutex_);
+    return disconnecting_;
   }
 
   // The way in which a stream ended.
@@ -231,7 +329,7 @@ class Uplink::Impl {
                                     ReceiveVolume::kLow));
     {
       absl::MutexLock lock(&mutex_);
-      if (stopping_) return {};
+      if (disconnecting_) return {};
       address_ = address;
       stream_ = &stream;
     }
@@ -245,9 +343,9 @@ class Uplink::Impl {
     absl::MutexLock lock(&mutex_);
     const bool got_through = stream.conversation().got_through();
     const bool is_asked_to_return = got_through && stream.status().ok();
-    if (!stopping_ && !is_asked_to_return) LogEnd(stream);
+    if (!disconnecting_ && !is_asked_to_return) LogEnd(stream);
     const bool is_refused =
-        IsRefusal(stream.status(), StageOf(stream)) && !stopping_;
+        IsRefusal(stream.status(), StageOf(stream)) && !disconnecting_;
     return {.got_through = got_through,
             .is_asked_to_return = is_asked_to_return,
             .is_name_taken = StageOf(stream) == RpcStage::kConnecting &&
@@ -260,6 +358,7 @@ class Uplink::Impl {
   // has ended.
   bool DoWork(Stream* stream) {
     std::optional<v1::CollectResponse> response;
+    bool must_read = false;
     {
       absl::MutexLock lock(&mutex_);
       const auto has_work = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -271,16 +370,25 @@ class Uplink::Impl {
       has_more_ = false;
       if (stream->done()) {
         stream_ = nullptr;
-        wakeup_.Notify();  // nothing more is sent: wakes the destructor
-        received_.clear();
+        wakeup_.Notify();  // nothing more is sent: wakes Disconnect
+        ClearReceived();
         return false;
       }
+      if (stream->is_cancelled()) ClearReceived();
       if (!received_.empty()) {
-        response = std::move(received_.front());
+        response = std::move(received_.front().response);
+        waiting_memory_ -= received_.front().memory;
         received_.pop_front();
       }
+      must_read = waiting_memory_ < kMaxWaitingMemory &&
+                  std::exchange(is_reading_paused_, false);
     }
+    if (must_read) stream->ReadNext();
     if (response.has_value()) Handle(*response, stream);
+    if (!stream->MustMakeProgress()) {
+      NoteProgress();
+      reserve_.Take();
+    }
     LookForChanges(&stream->conversation());
     // Also sends the batches that waited for the end of a pause.
     stream->SendMore(Stream::Source::kMemoryAndFile);
@@ -330,8 +438,9 @@ class Uplink::Impl {
   }
 
   void LogEnd(Stream& stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (stream.conversation().must_reconnect())
-      return;  // the conversation has logged the reason
+    if (stream.is_cancelled() || stream.conversation().must_reconnect()) {
+      return;  // the reason has been logged
+    }
     const absl::Status status = ReasonOf(stream);
     const std::string reason =
         status.ok() ? absl::StrCat("the aggregator at ", address_,
@@ -340,8 +449,9 @@ class Uplink::Impl {
     log_.Warn(reason, absl::StrCat(reason, "; trying again"));
   }
 
-  // Called by the stream for each message, in a callback.
-  void Receive(v1::CollectResponse response, Stream* stream) {
+  // Called by the stream for each message, in a callback. Returns false if the
+  // uplink's thread must first handle messages, and then starts the next read.
+  bool Receive(v1::CollectResponse response, Stream* stream) {
     const bool takes_long = Conversation::TakesLong(response);
     if (response.has_pace()) {
       delivery().SetLiveFromNextTick(response.pace().live());
@@ -356,8 +466,30 @@ class Uplink::Impl {
       LogInfo("connected to the aggregator at ", address_);
     }
     has_more_ = has_more_ || response.has_throttle();  // to recompute the wait
-    if (takes_long) received_.push_back(std::move(response));
+    if (takes_long) Enqueue(std::move(response), stream);
     wakeup_.Notify();
+    return !is_reading_paused_;
+  }
+
+  void Enqueue(v1::CollectResponse response, Stream* stream)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const size_t memory = response.SpaceUsedLong();
+    if (memory > kMaxMessageMemory) {
+      log_.Warn("memory",
+                absl::StrCat("the aggregator at ", address_,
+                             " sent a message that takes ", memory,
+                             " bytes of memory; the limit is ",
+                             kMaxMessageMemory, "; connecting again"));
+      return stream->Cancel();
+    }
+    received_.push_back({std::move(response), memory});
+    waiting_memory_ += memory;
+    is_reading_paused_ = waiting_memory_ >= kMaxWaitingMemory;
+  }
+
+  void ClearReceived() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    received_.clear();
+    waiting_memory_ = 0;
   }
 
   void Count(const v1::CollectResponse& response) {
@@ -369,26 +501,49 @@ class Uplink::Impl {
     if (response.has_throttle()) ++options_.counts->pauses;
   }
 
-  const Options options_;
-  const std::vector<std::string> aggregators_;  // by preference
-  LogOncePerCause log_;                         // of all streams
+  // Connect changes these two, while the uplink's thread waits.
+  Options options_;
+  std::vector<std::string> aggregators_;  // by preference
+  LogOncePerCause log_;                   // of all streams
   absl::Mutex mutex_;
   Wakeup wakeup_{options_.agent.clock};
+  Wakeup stopped_{options_.agent.clock};  // of stopping_, for the watchdog
   std::string address_ ABSL_GUARDED_BY(mutex_);
   Stream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
   // Messages that may block, for the uplink's thread.
-  std::deque<v1::CollectResponse> received_ ABSL_GUARDED_BY(mutex_);
+  struct Waiting {
+    v1::CollectResponse response;
+    size_t memory;
+  };
+  std::deque<Waiting> received_ ABSL_GUARDED_BY(mutex_);
+  size_t waiting_memory_ ABSL_GUARDED_BY(mutex_) = 0;  // of all in received_
+  // No read is in progress, until enough of them are handled.
+  bool is_reading_paused_ ABSL_GUARDED_BY(mutex_) = false;
   // Tells the thread to look for messages to send and to recompute the pause.
   bool has_more_ ABSL_GUARDED_BY(mutex_) = false;
+  bool disconnecting_ ABSL_GUARDED_BY(mutex_) = false;  // until Connect
+  bool is_idle_ ABSL_GUARDED_BY(mutex_) = true;  // the thread waits for Connect
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // Used by the thread only.
+  std::atomic<int64_t> looks_without_progress_ = 0;
+  // Used by the uplink's thread only.
+  DescriptorReserve reserve_{kReservedDescriptors};
   absl::Duration next_look_ = options_.agent.clock->Monotonic();
+  std::thread watchdog_;
   std::thread thread_;
 };
 
 Uplink::Uplink(Options options)
-    : impl_(std::make_unique<Impl>(std::move(options))) {}
+    : impl_(std::make_unique<Impl>(std::move(options))) {
+  impl_->Start();
+}
 
 Uplink::~Uplink() = default;
+
+void Uplink::Disconnect() { impl_->Disconnect(); }
+
+void Uplink::Connect(const std::vector<std::string>& aggregators,
+                     std::map<std::string, std::string> labels) {
+  impl_->Connect(aggregators, std::move(labels));
+}
 
 }  // namespace fleetperf::agent

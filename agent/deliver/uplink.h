@@ -7,10 +7,12 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "agent/deliver/conversation.h"
 
 namespace grpc {
@@ -27,8 +29,8 @@ struct UplinkCounts {
   std::atomic<uint64_t> pauses = 0;           // requested by an aggregator
 };
 
-// Runs a thread of its own from construction to destruction, which may happen
-// on different threads.
+// Runs two threads of its own from construction to destruction, which may
+// happen on different threads. Thread-compatible.
 class Uplink {
  public:
   struct Options {
@@ -47,14 +49,30 @@ class Uplink {
     // Called on the uplink's thread after several attempts in a row failed
     // because of a certificate or a missing right. The uplink tries again.
     std::function<void(const absl::Status& reason)> on_refused = nullptr;
+    // Called on a thread of its own once the uplink has made no progress
+    // for kStuckTime although the aggregator has not asked for a pause: gRPC
+    // neither connects nor fails, or the uplink's thread hangs. Only a new
+    // process helps.
+    std::function<void()> on_stuck = nullptr;
   };
 
-  // Starts the uplink's thread.
+  static constexpr absl::Duration kStuckTime = absl::Minutes(3);
+
+  // Starts the uplink's threads, and connects. Throws std::system_error if the
+  // system starts no thread.
   explicit Uplink(Options options);
-  // Ends the stream. Waits briefly for the spool to be sent.
+  // Disconnects, and ends the threads.
   ~Uplink();
   Uplink(const Uplink&) = delete;
   Uplink& operator=(const Uplink&) = delete;
+
+  // Ends the stream, after waiting briefly for the spool to be sent. Until
+  // Connect, the uplink's thread waits, and calls no function of the options.
+  void Disconnect();
+  // Connects again after Disconnect, with other settings. Needs no new thread,
+  // which the system could refuse.
+  void Connect(const std::vector<std::string>& aggregators,
+               std::map<std::string, std::string> labels);
 
  private:
   class Impl;

@@ -1,15 +1,21 @@
 #include "agent/source/combined_source.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
+#include "agent/source/provider.h"
+#include "agent/source/provider_source.h"
+#include "base/own_counterset.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::agent {
@@ -152,8 +158,19 @@ class CombinedSource : public Source {
     if (guids.ok()) own_countersets_.insert(guids->begin(), guids->end());
   }
 
+  void SelectInstances(absl::Span<const PlannedQuery> queries,
+                       absl::Span<const InstanceRule> rules) override {
+    machines_->SelectInstances(queries, rules);
+  }
+
   DefinedCounters DefineCounters(std::vector<PlannedQuery>* queries) override {
-    return machines_->DefineCounters(queries);
+    DefinedCounters defined = machines_->DefineCounters(queries);
+    DefinedCounters own = own_->DefineCounters(queries);
+    std::move(own.changed.begin(), own.changed.end(),
+              std::back_inserter(defined.changed));
+    std::move(own.problems.begin(), own.problems.end(),
+              std::back_inserter(defined.problems));
+    return defined;
   }
 
   void Want(const std::vector<std::string>& countersets) override {
@@ -173,6 +190,10 @@ class CombinedSource : public Source {
   }
 
   std::vector<std::string> Problems() override { return machines_->Problems(); }
+
+  std::vector<Limitation> Limitations() override {
+    return machines_->Limitations();
+  }
 
   int HandleGroup(const Guid& counterset) override {
     return own_countersets_.contains(counterset)
@@ -207,11 +228,37 @@ class CombinedSource : public Source {
   absl::flat_hash_set<Guid> own_countersets_;
 };
 
+class OwnProvider : public Provider {
+ public:
+  explicit OwnProvider(const OwnCounterset* counterset)
+      : Provider(counterset->registration()), counterset_(*counterset) {}
+
+  absl::Status Sample(ColumnSet, const perflib::Clocks&,
+                      CountersetSample* sample) override {
+    sample->AddInstance("", 0);
+    const OwnCounterset::Values values = counterset_.Read();
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (values[i].has_value()) sample->Set(i, *values[i]);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const OwnCounterset& counterset_;
+};
+
 }  // namespace
 
 std::unique_ptr<Source> CombineSources(std::unique_ptr<Source> machines,
                                        std::unique_ptr<Source> own) {
   return std::make_unique<CombinedSource>(std::move(machines), std::move(own));
+}
+
+std::unique_ptr<Source> MakeOwnSource(const OwnCounterset* counterset,
+                                      const Clock& clock) {
+  std::vector<std::unique_ptr<Provider>> providers;
+  providers.push_back(std::make_unique<OwnProvider>(counterset));
+  return MakeProviderSource(std::move(providers), clock);
 }
 
 }  // namespace fleetperf::agent

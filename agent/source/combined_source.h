@@ -1,4 +1,5 @@
-// Combines two sources into one: the machine's and the agent's own counters.
+// The source of the agent's own counters, and its combination with the
+// machine's.
 
 #ifndef FLEETPERF_AGENT_SOURCE_COMBINED_SOURCE_H_
 #define FLEETPERF_AGENT_SOURCE_COMBINED_SOURCE_H_
@@ -6,6 +7,11 @@
 #include <memory>
 
 #include "agent/source/source.h"
+#include "base/os/clock.h"
+
+namespace fleetperf {
+class OwnCounterset;
+}  // namespace fleetperf
 
 namespace fleetperf::agent {
 
@@ -15,6 +21,11 @@ namespace fleetperf::agent {
 // is appended, and readers notice that results are missing.
 std::unique_ptr<Source> CombineSources(std::unique_ptr<Source> machines,
                                        std::unique_ptr<Source> own);
+
+// Returns a source that serves the agent's own counters. `counterset` and
+// `clock` must outlive the source.
+std::unique_ptr<Source> MakeOwnSource(const OwnCounterset* counterset,
+                                      const Clock& clock = Clock::Real());
 
 }  // namespace fleetperf::agent
 

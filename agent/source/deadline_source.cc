@@ -8,7 +8,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "base/detached_thread.h"
+#include "base/os/detached_thread.h"
 #include "base/status_macros.h"
 #include "base/wakeup.h"
 
@@ -292,6 +292,11 @@ class DeadlineSource : public Source {
         clock_(clock),
         worker_(MakeWorker()) {}
   ~DeadlineSource() override { worker_->Stop(); }
+
+  void SelectInstances(absl::Span<const PlannedQuery> queries,
+                       absl::Span<const InstanceRule> rules) override {
+    source_->SelectInstances(queries, rules);
+  }
 
   DefinedCounters DefineCounters(std::vector<PlannedQuery>* queries) override {
     return source_->DefineCounters(queries);

@@ -8,7 +8,7 @@
 
 #include "absl/time/time.h"
 #include "agent/source/source.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 
 namespace fleetperf::agent {
 

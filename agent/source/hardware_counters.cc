@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,12 +17,18 @@ namespace fleetperf::agent {
 namespace {
 
 std::vector<TotalKind> TotalKinds() {
-  std::vector<TotalKind> kinds(HardwareRegistration().counters.size(),
-                               TotalKind::kGrowth);
-  for (size_t column = 0; column < kinds.size(); ++column) {
-    if (IsHardwareGauge(column)) kinds[column] = TotalKind::kMean;
+  std::vector<TotalKind> kinds;
+  const size_t columns = HardwareRegistration().counters.size();
+  for (size_t column = 0; column < columns; ++column) {
+    kinds.push_back(HardwareTotalKind(column));
   }
   return kinds;
+}
+
+bool Names(const std::string& planned,
+           const perflib::CounterRegistration& counter) {
+  return perflib::Pattern(planned).Matches(counter.name) ||
+         planned == absl::StrCat("id:", counter.counter_id);
 }
 
 }  // namespace
@@ -31,6 +39,23 @@ HardwareCounters::HardwareCounters(
       reader_(std::move(reader)),
       totals_(TotalKinds(), NewInstance::kWasCounting),
       utf16_total_name_(perflib::Utf16FromUtf8(perflib::kAggregateInstance)) {}
+
+DefinedCounters HardwareCounters::DefineCounters(
+    std::vector<PlannedQuery>* queries) {
+  std::set<hardware::HardwareCount> planned;
+  const auto& counters = registration().counters;
+  for (const PlannedQuery& query : *queries) {
+    if (!IsNamedBy(query)) continue;
+    for (const std::string& name : query.counters) {
+      for (size_t column = 0; column < counters.size(); ++column) {
+        const auto count = HardwareCountOf(column);
+        if (count && Names(name, counters[column])) planned.insert(*count);
+      }
+    }
+  }
+  reader_->Prefer(planned);
+  return {};
+}
 
 absl::Status HardwareCounters::Sample(ColumnSet, const perflib::Clocks& clocks,
                                       CountersetSample* sample) {

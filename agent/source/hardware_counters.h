@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "agent/source/hardware_table.h"
@@ -16,10 +17,13 @@
 namespace fleetperf::agent {
 
 // Instances are the CPUs and `_Total`. Counting starts with the first sample.
+// If the CPUs have too few counters for all events, those that plans name come
+// first.
 class HardwareCounters : public Provider {
  public:
   explicit HardwareCounters(std::unique_ptr<hardware::HardwareReader> reader);
 
+  DefinedCounters DefineCounters(std::vector<PlannedQuery>* queries) override;
   absl::Status Sample(ColumnSet needed, const perflib::Clocks& clocks,
                       CountersetSample* sample) override;
 

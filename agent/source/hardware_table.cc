@@ -3,9 +3,9 @@
 #include <iterator>
 
 #include "absl/numeric/int128.h"
-#include "perflib/counter_spec.h"
 #include "perflib/counter_type.h"
 #include "perflib/layout.h"
+#include "perflib/registration.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -34,6 +34,7 @@ enum Column : size_t {
   kL3MissesPerSec,
   kPercentL3Hits,
   kL3MissesPerInstruction,
+  kL3OccupancyBytes,
   kBranchesPerSec,
   kBranchMissesPerSec,
   kPercentBranchMisses,
@@ -44,8 +45,11 @@ enum Column : size_t {
   kTemperature,
   kPackagePower,
   kMemoryPower,
+  kUncoreFrequency,
   kMemoryReadBytesPerSec,
   kMemoryWriteBytesPerSec,
+  kLocalMemoryBytesPerSec,
+  kRemoteMemoryBytesPerSec,
   kPercentTimeCounted,
   kCyclesBase,
   kInstructionsBase,
@@ -59,6 +63,7 @@ enum Column : size_t {
   kBranchesBase,
   kSlotsBase,
   kTimeEnabledBase,
+  kL3InstructionsBase,
   kNumColumns
 };
 
@@ -74,6 +79,7 @@ constexpr CounterSpec Base(Column base, uint32_t type) {
 // Cycles per 100 ns are tens of MHz.
 constexpr int kMegahertzScale = 1;
 constexpr int kMicroScale = -6;
+constexpr uint64_t kHertzPerMegahertz = 1'000'000;
 
 constexpr CounterSpec kCounters[] = {
     {1, kPerfCounterBulkCount, "Instructions/sec", "Instructions retired."},
@@ -119,7 +125,9 @@ constexpr CounterSpec kCounters[] = {
      BaseId(kL3ReferencesBase)},
     {33, kPerfAverageBulk, "L3 Misses per Instruction",
      "Misses of the last-level cache per instruction.",
-     BaseId(kInstructionsBase)},
+     BaseId(kL3InstructionsBase)},
+    {34, kPerfCounterLargeRawcount, "L3 Occupancy Bytes",
+     "What the CPUs that share the last-level cache have in it."},
     {40, kPerfCounterBulkCount, "Branches/sec", "Branches retired."},
     {41, kPerfCounterBulkCount, "Branch Misses/sec",
      "Branches that were predicted wrongly."},
@@ -142,10 +150,16 @@ constexpr CounterSpec kCounters[] = {
      kMicroScale},
     {62, kPerfCounterBulkCount, "Memory Power", "Power of the memory in watts.",
      kNoCounter, kNoCounter, kNoCounter, kMicroScale},
+    {63, kPerfCounterRawcount, "Uncore Frequency",
+     "The frequency of the package's uncore in MHz."},
     {70, kPerfCounterBulkCount, "Memory Read Bytes/sec",
      "Bytes that the package's memory controllers read."},
     {71, kPerfCounterBulkCount, "Memory Write Bytes/sec",
      "Bytes that the package's memory controllers wrote."},
+    {72, kPerfCounterBulkCount, "Local Memory Bytes/sec",
+     "Bytes of the CPUs' own memory through the last-level cache."},
+    {73, kPerfCounterBulkCount, "Remote Memory Bytes/sec",
+     "Bytes of the memory of other nodes through the last-level cache."},
     {80, kPerfSampleFraction, "% Time Counted",
      "The share of time in which events were counted. Below 100 % they take "
      "turns on too few hardware counters, and their counts are scaled up.",
@@ -162,6 +176,7 @@ constexpr CounterSpec kCounters[] = {
     Base(kBranchesBase, kPerfSampleBase),
     Base(kSlotsBase, kPerfSampleBase),
     Base(kTimeEnabledBase, kPerfSampleBase),
+    Base(kL3InstructionsBase, kPerfAverageBase),
 };
 static_assert(std::size(kCounters) == kNumColumns);
 
@@ -194,7 +209,7 @@ constexpr Plain kPlain[] = {
     {kL3ReferencesPerSec, HardwareCount::kL3References},
     {kL3ReferencesBase, HardwareCount::kL3References},
     {kL3MissesPerSec, HardwareCount::kL3Misses},
-    {kL3MissesPerInstruction, HardwareCount::kL3Misses},
+    {kL3InstructionsBase, HardwareCount::kL3Instructions},
     {kBranchesPerSec, HardwareCount::kBranches},
     {kBranchesBase, HardwareCount::kBranches},
     {kBranchMissesPerSec, HardwareCount::kBranchMisses},
@@ -208,6 +223,8 @@ constexpr Plain kPlain[] = {
     {kMemoryPower, HardwareCount::kMemoryMicrojoules},
     {kMemoryReadBytesPerSec, HardwareCount::kMemoryReadBytes},
     {kMemoryWriteBytesPerSec, HardwareCount::kMemoryWriteBytes},
+    {kLocalMemoryBytesPerSec, HardwareCount::kLocalMemoryBytes},
+    {kRemoteMemoryBytesPerSec, HardwareCount::kRemoteMemoryBytes},
     {kTimeEnabledBase, HardwareCount::kTimeEnabled},
     {kPercentTimeCounted, HardwareCount::kTimeRunning},
 };
@@ -222,7 +239,28 @@ perflib::CountersetRegistration HardwareRegistration() {
       kCountersetMultipleInstances | kCountersetAggregate, kCounters);
 }
 
-bool IsHardwareGauge(size_t column) { return column == kTemperature; }
+std::optional<HardwareCount> HardwareCountOf(size_t column) {
+  if (column >= kCyclesBase) return std::nullopt;
+  if (column == kPercentL3Hits || column == kL3MissesPerInstruction) {
+    return HardwareCount::kL3Misses;
+  }
+  for (const Plain& plain : kPlain) {
+    if (plain.column == column) return plain.count;
+  }
+  return std::nullopt;
+}
+
+TotalKind HardwareTotalKind(size_t column) {
+  switch (column) {
+    case kTemperature:
+    case kUncoreFrequency:
+      return TotalKind::kMean;
+    case kL3OccupancyBytes:
+      return TotalKind::kSum;
+    default:
+      return TotalKind::kGrowth;
+  }
+}
 
 uint64_t HardwareColumns::AdvanceActiveTime(const HardwareReading& reading,
                                             uint64_t time) {
@@ -260,7 +298,16 @@ void HardwareColumns::Set(const HardwareReading& reading, uint64_t time,
   if (references && l3_misses && *references >= *l3_misses) {
     sample->Set(kPercentL3Hits, *references - *l3_misses);
   }
+  if (l3_misses && reading[HardwareCount::kL3Instructions]) {
+    sample->Set(kL3MissesPerInstruction, *l3_misses);
+  }
   if (reading.temperature) sample->Set(kTemperature, *reading.temperature);
+  if (reading.l3_occupancy_bytes) {
+    sample->Set(kL3OccupancyBytes, *reading.l3_occupancy_bytes);
+  }
+  if (reading.uncore_hertz) {
+    sample->Set(kUncoreFrequency, *reading.uncore_hertz / kHertzPerMegahertz);
+  }
 }
 
 }  // namespace fleetperf::agent

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "agent/source/provider.h"
+#include "agent/source/totals.h"
 #include "driver/hardware/hardware_counts.h"
 #include "perflib/registration.h"
 
@@ -16,8 +17,11 @@ namespace fleetperf::agent {
 
 perflib::CountersetRegistration HardwareRegistration();
 
-// How the columns are combined for `_Total`; see Totals.
-bool IsHardwareGauge(size_t column);
+// A count that the column shows; nothing for temperatures and bases.
+std::optional<hardware::HardwareCount> HardwareCountOf(size_t column);
+
+// How a column is combined for `_Total`; see Totals.
+TotalKind HardwareTotalKind(size_t column);
 
 // The columns of one CPU. Thread-compatible.
 class HardwareColumns {

@@ -1,8 +1,5 @@
 #include "agent/source/provider.h"
 
-#include "perflib/guid.h"
-#include "perflib/path.h"
-
 namespace fleetperf::agent {
 
 void CountersetSample::Reset(size_t columns) {
@@ -11,6 +8,8 @@ void CountersetSample::Reset(size_t columns) {
   instances_.clear();
   values_.clear();
   present_.clear();
+  notes_.clear();
+  left_out_ = 0;
 }
 
 void CountersetSample::AddInstance(absl::string_view utf16_name,
@@ -19,19 +18,17 @@ void CountersetSample::AddInstance(absl::string_view utf16_name,
   names_.append(utf16_name.data(), utf16_name.size());
   values_.resize(values_.size() + columns_, 0);
   present_.push_back(0);
+  incomplete_ = 0;
+}
+
+void CountersetSample::Note(absl::string_view reason) {
+  notes_.emplace_back(reason);
 }
 
 absl::string_view CountersetSample::Utf16Name(size_t row) const {
   const Instance& instance = instances_[row];
   return absl::string_view(names_).substr(instance.name_begin,
                                           instance.name_size);
-}
-
-bool Provider::IsNamedBy(const PlannedQuery& query) const {
-  if (const auto guid = perflib::ParseGuid(query.counterset)) {
-    return *guid == registration().guid;
-  }
-  return perflib::Pattern(query.counterset).Matches(registration().name);
 }
 
 }  // namespace fleetperf::agent

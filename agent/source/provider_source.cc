@@ -10,7 +10,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "agent/source/registration_info.h"
-#include "base/os_error.h"
+#include "base/logging.h"
+#include "base/os/os_error.h"
 #include "base/status_macros.h"
 #include "perflib/block_writer.h"
 #include "perflib/path.h"
@@ -73,6 +74,15 @@ class Providers {
     return nullptr;
   }
 
+  void SelectInstances(absl::Span<const PlannedQuery> queries,
+                       absl::Span<const InstanceRule> rules) {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& provider : providers_) {
+      provider->Select(
+          InstanceSelection(provider->registration(), queries, rules));
+    }
+  }
+
   DefinedCounters DefineCounters(std::vector<PlannedQuery>* queries) {
     absl::MutexLock lock(&mutex_);
     DefinedCounters all;
@@ -99,8 +109,20 @@ class Providers {
       sampled.status =
           sampled.provider->Sample(sampled.needed, clocks, &sampled.sample);
       if (costs_ != nullptr) AddCost(sampled, clock_.Monotonic() - start);
+      TakeNotes(sampled);
     }
     return clocks;
+  }
+
+  std::vector<Limitation> Limitations() {
+    absl::MutexLock lock(&mutex_);
+    std::vector<Limitation> all;
+    for (const auto& [counterset, reasons] : notes_) {
+      for (const std::string& reason : reasons) {
+        all.push_back({.counterset = counterset, .reason = reason});
+      }
+    }
+    return all;
   }
 
  private:
@@ -108,6 +130,7 @@ class Providers {
     ProviderCost& cost = (*costs_)[sampled.provider->registration().name];
     ++cost.collections;
     cost.time += time;
+    cost.left_out = sampled.sample.left_out();
     if (sampled.status.ok()) {
       cost.values += CountValues(sampled);
     } else {
@@ -115,10 +138,27 @@ class Providers {
     }
   }
 
+  // Countersets that read the same file have the same note, which is logged
+  // once.
+  void TakeNotes(const Sampled& sampled) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const std::vector<std::string>& notes = sampled.sample.notes();
+    const std::string& name = sampled.provider->registration().name;
+    if (notes.empty()) {
+      if (!notes_.empty()) notes_.erase(name);
+      return;
+    }
+    notes_[name] = notes;
+    for (const std::string& note : notes) log_.Warn(note, note);
+  }
+
   const Clock& clock_;
   const std::vector<std::unique_ptr<Provider>> providers_;
   const std::shared_ptr<ProviderCosts> costs_;
+  LogOncePerCause log_{absl::InfiniteDuration()};
   absl::Mutex mutex_;
+  // Of the last sample of each counterset, by its name.
+  std::map<std::string, std::vector<std::string>> notes_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 class ProviderQueryHandle : public QueryHandle {
@@ -291,8 +331,17 @@ class ProviderSource : public Source {
                  const Clock& clock, std::shared_ptr<ProviderCosts> costs)
       : providers_(std::move(providers), clock, std::move(costs)) {}
 
+  void SelectInstances(absl::Span<const PlannedQuery> queries,
+                       absl::Span<const InstanceRule> rules) override {
+    providers_.SelectInstances(queries, rules);
+  }
+
   DefinedCounters DefineCounters(std::vector<PlannedQuery>* queries) override {
     return providers_.DefineCounters(queries);
+  }
+
+  std::vector<Limitation> Limitations() override {
+    return providers_.Limitations();
   }
 
   absl::StatusOr<std::vector<Guid>> EnumerateCounterSet() override {

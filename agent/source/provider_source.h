@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "agent/source/provider.h"
 #include "agent/source/source.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 
 namespace fleetperf::agent {
 
@@ -20,12 +20,14 @@ struct ProviderCost {
   uint64_t collections = 0;
   uint64_t errors = 0;  // collections that failed
   uint64_t values = 0;
+  uint64_t left_out = 0;  // instances beyond a limit, in the last collection
   absl::Duration time;
 };
 
 // By name of the counterset.
 using ProviderCosts = std::map<std::string, ProviderCost>;
 
+// Logs each note of a sample once, and serves the last ones as limitations.
 // `clock` must outlive the source. The source adds to `costs`, if it is not
 // null, while no provider is being sampled.
 std::unique_ptr<Source> MakeProviderSource(

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "base/os_error.h"
+#include "base/os/os_error.h"
 
 namespace fleetperf::agent {
 namespace {

@@ -14,7 +14,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/planned_query.h"
+#include "absl/types/span.h"
+#include "base/config/planned_query.h"
 #include "perflib/guid.h"
 #include "perflib/layout.h"
 #include "perflib/query.h"
@@ -68,10 +69,22 @@ struct DefinedCounters {
   std::vector<Problem> problems;
 };
 
+// Why values or instances of a counterset are absent.
+struct Limitation {
+  std::string counterset;
+  std::string reason;
+};
+
 // Thread-safe. Must outlive its query handles.
 class Source {
  public:
   virtual ~Source() = default;
+
+  // Sets which instances a plan wants, before its queries are added to a
+  // handle. A source that can does not touch the others; it may return them
+  // nevertheless.
+  virtual void SelectInstances(absl::Span<const PlannedQuery> /*queries*/,
+                               absl::Span<const InstanceRule> /*rules*/) {}
 
   // Adds the counters that `queries` name to countersets whose counters are
   // chosen by plans, as those of "Linux Perf" are. Replaces each name by that
@@ -97,6 +110,10 @@ class Source {
   // Returns why countersets are missing in the last enumeration, which
   // succeeded.
   virtual std::vector<std::string> Problems() { return {}; }
+
+  // Returns what the last blocks lack that other machines have: a file that
+  // cannot be read, or instances beyond a limit.
+  virtual std::vector<Limitation> Limitations() { return {}; }
 
   // A query handle can only have queries of countersets of one group: blocks of
   // different groups have different clocks.

@@ -1,5 +1,7 @@
 #include "agent/source/totals.h"
 
+#include <algorithm>
+
 namespace fleetperf::agent {
 namespace {
 
@@ -34,7 +36,9 @@ void Totals::Add(uint64_t key, absl::Span<const uint64_t> values,
     Column& column = columns_[i];
     if (column.kind == TotalKind::kNone || !Has(present, i)) continue;
     ++column.present;
-    if (!IsGrowth(column.kind)) {
+    if (column.kind == TotalKind::kHighest) {
+      column.total = std::max(column.total, values[i]);
+    } else if (!IsGrowth(column.kind)) {
       column.sum += values[i];
     } else if (const auto growth = Growth(column, i, known, values[i])) {
       column.sum += *growth;
@@ -84,6 +88,9 @@ void Totals::Finish(CountersetSample* sample) {
         break;
       case TotalKind::kMean:
         sample->Set(i, column.sum / column.present);
+        break;
+      case TotalKind::kHighest:
+        sample->Set(i, column.total);
         break;
     }
     column.last_pass = pass_;

@@ -24,6 +24,7 @@ enum class TotalKind : uint8_t {
   kMeanGrowth,  // kGrowth divided by the number of instances that grew
   kSum,         // the sum of the present values
   kMean,        // the mean of the present values
+  kHighest,     // the highest value so far, of ended instances, too
 };
 
 // The meaning of the first value of a new instance.
@@ -49,7 +50,7 @@ class Totals {
   struct Column {
     TotalKind kind;
     uint64_t last_pass = 0;  // the last pass with a value; 0: none yet
-    uint64_t total = 0;      // the growth since the start
+    uint64_t total = 0;      // the growth since the start; kHighest: the value
     // The remainder of the division for kMeanGrowth, carried to the next pass.
     uint64_t remainder = 0;
     // In this pass: the number of instances with a value, the number whose

@@ -11,10 +11,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "base/certificates.h"
-#include "base/files.h"
+#include "base/os/input_file.h"
+#include "base/os/systemd_credential.h"
 #include "base/status_macros.h"
-#include "base/systemd_credential.h"
+#include "base/tls/certificates.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -73,10 +73,6 @@ void ReadSecretPath(ConfigSection& section, absl::string_view key,
   if (!path->empty()) *path = FindCredential(*path);
 }
 
-absl::StatusOr<std::string> ReadSecretFile(const std::string& path) {
-  return IsCredential(path) ? ReadFile(path) : ReadSecret(path);
-}
-
 // Returns the line in a file with a secret.
 absl::StatusOr<std::string> ReadSecretLine(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, ReadSecretFile(path));
@@ -115,7 +111,7 @@ void ReadTls(ConfigSection tls, EngineTarget* target) {
   const bool has_certificate =
       HasBoth(tls, "certificate", target->certificate, "key", target->key);
   if (!target->authority.empty()) {
-    const auto text = ReadFile(target->authority);
+    const auto text = ReadInputFile(target->authority);
     const auto status =
         text.ok() ? ReadCertificates(*text).status() : text.status();
     if (!status.ok()) {
@@ -125,7 +121,7 @@ void ReadTls(ConfigSection tls, EngineTarget* target) {
     }
   }
   if (!has_certificate) return;
-  const auto certificate = ReadFile(target->certificate);
+  const auto certificate = ReadInputFile(target->certificate);
   if (!certificate.ok()) {
     return tls.Error("certificate", certificate.status().message());
   }

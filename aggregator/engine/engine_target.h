@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "base/config.h"
+#include "base/config/config.h"
 
 namespace fleetperf::aggregator {
 
@@ -19,7 +19,7 @@ struct EngineTarget {
   std::string authority;
   std::string certificate;
   std::string key;
-  // At most one of the two is set. A path of the kind of ReadSecret.
+  // At most one of the two is set. A path of the kind of ReadSecretFile.
   std::string user;
   std::string password_file;
   std::string bearer_token_file;

@@ -8,8 +8,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "base/printable.h"
+#include "base/os/input_file.h"
 #include "base/status_macros.h"
+#include "base/text/printable.h"
 #include "base/version.h"
 
 namespace fleetperf::aggregator {
@@ -89,6 +90,7 @@ class HttpClient::Connection {
     }
     HeaderList headers;
     RETURN_IF_ERROR(AddHeaders(&headers));
+    RETURN_IF_ERROR(SetTlsFiles());
     Set(CURLOPT_HTTPHEADER, headers.list());
     Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
     Set(CURLOPT_POSTFIELDS, body.data());
@@ -159,13 +161,41 @@ class HttpClient::Connection {
   void SetTlsOptions() {
     Set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     Set(CURLOPT_CA_CACHE_TIMEOUT, 0L);  // a replaced file holds
-    if (!target_.authority.empty()) {
-      Set(CURLOPT_CAINFO, target_.authority.c_str());
-      Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
-    }
-    if (target_.certificate.empty()) return;
-    Set(CURLOPT_SSLCERT, target_.certificate.c_str());
-    Set(CURLOPT_SSLKEY, target_.key.c_str());
+    if (target_.authority.empty()) return;
+    Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+  }
+
+  // Gives curl the contents of the files of TLS. curl would open any kind of
+  // file, such as a FIFO, and read any size. It keeps the connection while the
+  // contents are the same.
+  absl::Status SetTlsFiles() {
+    RETURN_IF_ERROR(
+        SetFile(CURLOPT_CAINFO_BLOB, target_.authority, ReadInputFile));
+    RETURN_IF_ERROR(
+        SetFile(CURLOPT_SSLCERT_BLOB, target_.certificate, ReadInputFile));
+    return SetFile(CURLOPT_SSLKEY_BLOB, target_.key, ReadSecretFile);
+  }
+
+  using ReadAny = absl::StatusOr<std::string>(const std::string& path);
+  absl::Status SetFile(CURLoption option, const std::string& path,
+                       ReadAny* read) {
+    if (path.empty()) return absl::OkStatus();
+    absl::StatusOr<std::string> text = read(path);
+    if (!text.ok()) return Unreadable(text.status());
+    curl_blob blob = {
+        .data = text->data(), .len = text->size(), .flags = CURL_BLOB_COPY};
+    const CURLcode code = curl_easy_setopt(easy_, option, &blob);
+    if (code == CURLE_OK) return absl::OkStatus();
+    // Without it, curl would use the system's authorities.
+    return absl::UnavailableError(
+        absl::StrCat("libcurl cannot use ", path, ": ",
+                     Printable(curl_easy_strerror(code))));
+  }
+
+  // The code of the error would say that the user lacks a right or named no
+  // machine.
+  static absl::Status Unreadable(const absl::Status& status) {
+    return absl::FailedPreconditionError(status.message());
   }
 
   absl::Status AddHeaders(HeaderList* headers) const {
@@ -175,10 +205,7 @@ class HttpClient::Connection {
     // bodies.
     headers->Add("Expect:");
     const auto authorization = ReadAuthorization(target_);
-    if (!authorization.ok()) {
-      // Its code would say that the user lacks a right or named no machine.
-      return absl::FailedPreconditionError(authorization.status().message());
-    }
+    if (!authorization.ok()) return Unreadable(authorization.status());
     if (!authorization->empty()) {
       headers->Add(absl::StrCat("Authorization: ", *authorization));
     }

@@ -44,9 +44,9 @@ class HttpClient {
 
   // Posts a body and returns the answer, whatever its status. Waits for at most
   // the target's timeout; calls `on_wait`, if it is set, about ten times a
-  // second, and returns the first error of it. Files of the target are read
-  // again, so that replaced ones hold: secrets by each call, those of TLS by
-  // each connection. Messages name the engine and the next step.
+  // second, and returns the first error of it. Each call reads the target's
+  // files again. If one of those of TLS has changed, the call opens a new
+  // connection. Messages name the engine and the next step.
   //
   // Unavailable: there is no connection or no answer.
   // Cancelled: after Cancel.

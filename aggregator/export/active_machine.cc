@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "aggregator/formula/piece.h"
 #include "base/status_macros.h"
+#include "values/piece.h"
+#include "values/series_end.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -28,7 +29,7 @@ absl::Status ReadLastTicks(const std::string& name,
   for (const absl::Duration interval : machine.intervals) {
     RETURN_IF_ERROR(store->Read(
         {.machine = name,
-         .from = machine.newest - interval * kMaxIntervalsBefore,
+         .from = machine.newest - interval * kMaxIntervalsRead,
          .to = machine.newest,
          .filter =
              [&](const CollectedQuery& query) {

@@ -10,10 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/export/request_sender.h"
 #include "aggregator/query/resolver.h"
-#include "base/excerpt.h"
 #include "base/log.h"
-#include "base/printable.h"
 #include "base/status_macros.h"
+#include "base/text/excerpt.h"
+#include "base/text/printable.h"
 
 namespace fleetperf::aggregator {
 namespace {

@@ -34,8 +34,8 @@
 #include "aggregator/samples/unexported.h"
 #include "aggregator/store/store.h"
 #include "base/backoff.h"
-#include "base/clock.h"
 #include "base/logging.h"
+#include "base/os/clock.h"
 #include "base/wakeup.h"
 
 namespace fleetperf::aggregator {

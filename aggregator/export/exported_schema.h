@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "aggregator/formula/counter_formula.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/samples/frame.h"
 #include "aggregator/samples/selection.h"
+#include "values/counter_formula.h"
 
 namespace fleetperf::aggregator {
 

@@ -11,7 +11,7 @@
 #include "aggregator/engine/engine_target.h"
 #include "aggregator/export/export_shard.h"
 #include "aggregator/store/store.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 
 namespace fleetperf::aggregator {
 

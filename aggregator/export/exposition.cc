@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/text/printable.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -65,7 +66,23 @@ absl::string_view Exposition::End() const {
   return format_ == ExpositionFormat::kOpenMetrics ? "# EOF\n" : "";
 }
 
-size_t Exposition::bytes() const { return bytes_ + End().size(); }
+size_t Exposition::bytes() const {
+  return bytes_ + comments_.size() + End().size();
+}
+
+void Exposition::AddLeftOut(const std::vector<std::string>& machines,
+                            absl::string_view reason) {
+  constexpr absl::string_view kMetric = "fleetperf_scrape_machines_left_out";
+  std::string& text = metrics_[kMetric];
+  absl::StrAppend(&text, "# TYPE ", kMetric, " gauge\n", kMetric, " ",
+                  machines.size(), "\n");
+  bytes_ += text.size();
+  if (format_ != ExpositionFormat::kPrometheusText) return;
+  for (const std::string& machine : machines) {
+    absl::StrAppend(&comments_, "# left out: ", Printable(machine), ": ",
+                    reason, "\n");
+  }
+}
 
 void Exposition::Add(absl::string_view encoded_labels,
                      const ExportSample& sample) {
@@ -112,7 +129,7 @@ absl::Status Exposition::Write(
     part.clear();
     bytes = 0;
   }
-  absl::StrAppend(&part, End());
+  absl::StrAppend(&part, comments_, End());
   return part.empty() ? absl::OkStatus() : write(std::move(part));
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
@@ -30,6 +31,11 @@ class Exposition {
   // metric is a gauge.
   void Add(absl::string_view encoded_labels, const ExportSample& sample);
 
+  // Adds the number of machines that the text lacks, as a metric, and if the
+  // format has comments, one for each with the reason.
+  void AddLeftOut(const std::vector<std::string>& machines,
+                  absl::string_view reason);
+
   // The bytes of the whole text.
   size_t bytes() const;
 
@@ -45,6 +51,7 @@ class Exposition {
   absl::flat_hash_map<std::string, std::string> metrics_;  // texts by name
   size_t bytes_ = 0;                                       // of these texts
   std::string line_;
+  std::string comments_;
 };
 
 }  // namespace fleetperf::aggregator

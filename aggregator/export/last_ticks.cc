@@ -6,7 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "aggregator/formula/piece.h"
+#include "values/piece.h"
 
 namespace fleetperf::aggregator {
 namespace {

@@ -12,9 +12,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "aggregator/formula/unit.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "perflib/counter_type.h"
+#include "values/unit.h"
 
 namespace fleetperf::aggregator {
 namespace {

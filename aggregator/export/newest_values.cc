@@ -12,8 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/export/last_ticks.h"
 #include "aggregator/export/series_encoder.h"
-#include "aggregator/formula/piece.h"
 #include "base/status_macros.h"
+#include "values/piece.h"
+#include "values/series_end.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -91,7 +92,7 @@ class MachineRead {
         group.first - group.interval * kMaxIntervalsApart;
     return store_.Read(
         {.machine = request_.machine,
-         .from = first_new - group.interval * kMaxIntervalsBefore,
+         .from = first_new - group.interval * kMaxIntervalsRead,
          // Ticks after it are from before the clock was set back.
          .to = group.last,
          .filter =

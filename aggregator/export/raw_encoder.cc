@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "aggregator/export/raw_names.h"
-#include "aggregator/formula/counter_formula.h"
 #include "aggregator/samples/series_run.h"
 #include "base/status_macros.h"
+#include "values/counter_formula.h"
 
 namespace fleetperf::aggregator {
 namespace {

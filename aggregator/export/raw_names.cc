@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "aggregator/export/metric_names.h"
-#include "aggregator/formula/life.h"
 #include "base/sha256.h"
+#include "values/life.h"
 
 namespace fleetperf::aggregator {
 namespace {

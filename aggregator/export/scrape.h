@@ -26,6 +26,9 @@ inline constexpr size_t kMaxScrape = 64 << 20;
 // The bytes of a machine's values in memory: some 40,000 series. As text, they
 // may have twice as many.
 inline constexpr size_t kMaxScrapeOfMachine = 8 << 20;
+// The part of a text that the machines of one certificate have if not all
+// values fit: some 20,000 series.
+inline constexpr size_t kHolderShare = 16;
 
 struct ScrapeRequest {
   std::vector<std::string> paths;  // that select counters; empty: all
@@ -34,17 +37,19 @@ struct ScrapeRequest {
   IsCancelled is_cancelled = nullptr;
   size_t max_bytes = kMaxScrape;
   size_t max_machine_bytes = kMaxScrapeOfMachine;
-  // Called with each machine that is left out, because it has more bytes or the
-  // store returns an error, and that error. May be empty.
+  // Called with each machine that is left out, because it or its certificate's
+  // machines have more bytes or the store returns an error, and that error. May
+  // be empty.
   std::function<void(const std::string& machine, const absl::Status& error)>
       on_left_out = nullptr;
 };
 
 // Returns the newest value of each selected series: names, labels and values
-// are those of the export. Returns OutOfRange, with the next step, if the text
-// has more bytes than `max_bytes`; ResourceExhausted if too many samples must
-// be read; InvalidArgument if a path is not valid; and the last error if all
-// selected machines are left out.
+// are those of the export. If the text has more bytes than `max_bytes`,
+// machines beyond the share of their certificate are left out, and the text
+// says so. Returns OutOfRange, with the next step, if that is not enough;
+// ResourceExhausted if too many samples must be read; InvalidArgument if a path
+// is not valid; and the last error if all selected machines are left out.
 absl::StatusOr<Exposition> Scrape(const ScrapeRequest& request, Store* store);
 
 }  // namespace fleetperf::aggregator

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "aggregator/export/metric_names.h"
-#include "aggregator/formula/piece.h"
 #include "base/status_macros.h"
+#include "values/piece.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -104,18 +104,19 @@ void SeriesEncoder::KeepLast(uint32_t begin, uint32_t end) {
         run.first_tick + run.tick_count <= begin) {
       continue;
     }
+    const uint32_t first = begin - std::min(begin, run.first_tick);
     const uint32_t ticks = std::min(run.tick_count, end - run.first_tick);
     LastSamples& last = LastOf(*frame_, run);
     for (const Counter& counter : query_->counters) {
-      if (!NeedsLast(query_->schema->counters[counter.number])) continue;
-      last[counter.number] =
-          SeriesRun(*frame_, i, counter.columns).Sample(ticks - 1);
+      const ExportedCounter& of = query_->schema->counters[counter.number];
+      if (!NeedsLast(of)) continue;
+      SeriesRun(*frame_, i, counter.columns)
+          .AddTo(of.formula, first, ticks, &last[counter.number]);
     }
   }
 }
 
-std::optional<RawSample> SeriesEncoder::LastBefore(size_t number,
-                                                   const Counter& counter) {
+SeriesEnd SeriesEncoder::LastBefore(size_t number, const Counter& counter) {
   const Frame::Run& run = frame_->runs[number];
   for (size_t i = number; run.first_tick > 0 && i > 0; --i) {
     const Frame::Run& earlier = frame_->runs[i - 1];
@@ -123,10 +124,30 @@ std::optional<RawSample> SeriesEncoder::LastBefore(size_t number,
         earlier.tick_count == 0) {
       continue;
     }
-    return SeriesRun(*frame_, i - 1, counter.columns)
-        .Sample(earlier.tick_count - 1);
+    return LastOf(i - 1, earlier.tick_count, counter);
   }
   return LastOf(*frame_, run)[counter.number];
+}
+
+SeriesEnd SeriesEncoder::LastOf(size_t number, uint32_t ticks,
+                                const Counter& counter) {
+  const SeriesRun run(*frame_, number, counter.columns);
+  SeriesEnd last = LastOf(*frame_, frame_->runs[number])[counter.number];
+  const bool is_kept = last.sample().has_value() &&
+                       last.sample()->life == run.life() &&
+                       last.sample()->clocks == run.clocks(ticks - 1);
+  if (is_kept) return last;
+  last = {};
+  if (ticks < kMaxSamplesRead) last = LastBefore(number, counter);
+  run.AddTo(query_->schema->counters[counter.number].formula, 0, ticks, &last);
+  return last;
+}
+
+SeriesEnd SeriesEncoder::LastBefore(const InstanceLine::Part& part,
+                                    const Counter& counter) {
+  const uint32_t ticks = part.begin - frame_->runs[part.run].first_tick;
+  return ticks > 0 ? LastOf(part.run, ticks, counter)
+                   : LastBefore(part.run, counter);
 }
 
 absl::Status SeriesEncoder::AddTicks(uint32_t begin, uint32_t end, Add add) {
@@ -183,22 +204,18 @@ void SeriesEncoder::AddValues(const InstanceLine::Part& part,
     return;
   }
   const SeriesRun run(*frame_, part.run, counter.columns);
-  std::optional<RawSample> last;
-  if (NeedsLast(of)) {
-    last = part.begin == run.first_tick()
-               ? LastBefore(part.run, counter)
-               : run.Sample(part.begin - run.first_tick() - 1);
-  }
+  SeriesEnd last;
+  if (NeedsLast(of)) last = LastBefore(part, counter);
   for (uint32_t tick = part.begin; tick < part.end; ++tick) {
     const RawSample sample = run.Sample(tick - run.first_tick());
-    const bool begins = !last.has_value() || last->life != sample.life;
+    const bool begins =
+        !last.sample().has_value() || last.sample()->life != sample.life;
     if (begins && run.is_born() && NeedsLast(of) &&
         ticks_->LengthTo(tick) > 0) {
-      last = BeforeBirth(sample, ticks_->ClocksBefore(tick));
+      last.Set(BeforeBirth(sample, ticks_->ClocksBefore(tick)));
     }
     const std::optional<Piece> piece =
-        PieceTo(of.formula, last, sample, run.interval());
-    last = sample;
+        last.Take(of.formula, sample, run.interval());
     if (NeedsLast(of) && !piece.has_value()) continue;
     const CalculatedValue value = ValueOfSample(of.formula, sample, piece);
     if (!value.ok()) continue;

@@ -28,6 +28,7 @@
 #include "aggregator/samples/labels.h"
 #include "aggregator/samples/series_run.h"
 #include "aggregator/samples/tick_link.h"
+#include "values/series_end.h"
 
 namespace fleetperf::aggregator {
 
@@ -64,7 +65,7 @@ class SeriesEncoder {
     std::vector<Counter> counters;
   };
   // The last sample of each counter of an instance.
-  using LastSamples = std::vector<std::optional<RawSample>>;
+  using LastSamples = std::vector<SeriesEnd>;
   using InstanceKey =
       std::tuple<const Schema*, std::string, uint32_t, uint32_t>;
 
@@ -75,7 +76,11 @@ class SeriesEncoder {
   // Keeps the last samples of the runs with one of these ticks.
   void KeepLast(uint32_t begin, uint32_t end);
   // Returns the last sample before a run: of an earlier run or frame.
-  std::optional<RawSample> LastBefore(size_t run, const Counter& counter);
+  SeriesEnd LastBefore(size_t run, const Counter& counter);
+  // Returns the last of the first samples of a run.
+  SeriesEnd LastOf(size_t run, uint32_t ticks, const Counter& counter);
+  // Returns the last sample before a part of a line, of its run or before.
+  SeriesEnd LastBefore(const InstanceLine::Part& part, const Counter& counter);
   // Whether a path selects a series of query_.
   bool Selects(const InstanceLine& line, const ExportedCounter& counter) const;
   void AddValues(const InstanceLine::Part& part, const Counter& counter,

@@ -10,9 +10,9 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "aggregator/export/raw_names.h"
-#include "aggregator/formula/life.h"
 #include "base/status_macros.h"
 #include "perflib/clocks.h"
+#include "values/life.h"
 
 namespace fleetperf::aggregator {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "aggregator/export/metric_names.h"
 #include "aggregator/export/raw_names.h"
-#include "aggregator/formula/counter_formula.h"
+#include "values/counter_formula.h"
 
 namespace fleetperf::aggregator {
 namespace {

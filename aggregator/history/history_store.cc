@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "aggregator/history/engine_reader.h"
-#include "aggregator/peers/frame_slice.h"
+#include "aggregator/history/frame_slice.h"
 #include "aggregator/store/machine_epochs.h"
 #include "base/status_macros.h"
 #include "perflib/clocks.h"

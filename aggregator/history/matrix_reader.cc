@@ -8,7 +8,7 @@
 #include "absl/strings/charconv.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "base/printable.h"
+#include "base/text/printable.h"
 
 namespace fleetperf::aggregator {
 namespace {

@@ -8,8 +8,8 @@
 #include "aggregator/samples/labels.h"
 #include "aggregator/samples/machine_name.h"
 #include "aggregator/samples/wire_reader.h"
-#include "base/excerpt.h"
 #include "base/status_macros.h"
+#include "base/text/excerpt.h"
 #include "perflib/registration.h"
 #include "proto/conversions.h"
 
@@ -26,6 +26,10 @@ constexpr absl::string_view kLimitNames[] = {"max_payload_bytes",
                                              "max_values",
                                              "max_runs",
                                              "max_losses",
+                                             "max_definitions",
+                                             "max_blocks",
+                                             "max_queries",
+                                             "max_retired",
                                              "max_machines",
                                              "max_countersets",
                                              "max_columns",
@@ -45,11 +49,34 @@ absl::Status TooMany(absl::string_view field, size_t count,
       absl::StrCat(field, " has ", count, " ", unit, ", more than ", max));
 }
 
+absl::Status NotAMessage() {
+  return absl::InvalidArgumentError("the message is not a CollectRequest");
+}
+
 // Returned if FieldReader cannot read a payload to its end. FieldReader stops
 // at groups, which protobuf's own parser skips. Such a payload could therefore
 // hold any number of elements after a group.
 absl::Status NotACatalogue() {
   return absl::InvalidArgumentError("Catalogue.payload is not a catalogue");
+}
+
+absl::Status CheckDictionary(absl::string_view dictionary) {
+  if (dictionary.size() > kMaxDictionaryBytes) {
+    return TooMany("Dictionary", dictionary.size(), "bytes",
+                   kMaxDictionaryBytes);
+  }
+  FieldReader reader(dictionary);
+  size_t definitions = 0;
+  while (reader.Next()) {
+    if (reader.field() != v1::Dictionary::kDefinitionsFieldNumber) continue;
+    const auto count = CountDefinitions(reader.Bytes());
+    if (!count.has_value()) return NotAMessage();
+    definitions += *count;
+  }
+  if (!reader.ok()) return NotAMessage();
+  if (definitions <= kMaxDictionaryDefinitions) return absl::OkStatus();
+  return TooMany("Dictionary", definitions, "definitions",
+                 kMaxDictionaryDefinitions);
 }
 
 // Returns the number of counters in a serialized v1::CountersetRegistration.
@@ -65,6 +92,14 @@ absl::StatusOr<size_t> CountCounters(absl::string_view registration) {
 }
 
 }  // namespace
+
+void FitDefinitions(uint64_t disk_bytes, IngestLimits* limits) {
+  constexpr uint64_t kShare = 64;
+  constexpr uint64_t kLeast = 16 << 20;
+  const uint64_t share = std::max(disk_bytes / kShare, kLeast);
+  limits->max_definition_bytes_per_hour = std::min(
+      limits->max_definition_bytes_per_hour, static_cast<double>(share));
+}
 
 absl::Status CheckHello(const v1::Hello& hello, const IngestLimits& limits) {
   if (hello.agent().size() > kMaxAgentNameBytes) {
@@ -92,7 +127,8 @@ v1::Machine MachineOf(const v1::Hello& hello) {
   machine.set_agent_version(hello.agent_version());
   machine.set_operating_system(hello.operating_system());
   *machine.mutable_labels() = hello.labels();
-  BoundMachine(&machine);
+  Cut(machine.mutable_agent_version(), kMaxFactBytes);
+  Cut(machine.mutable_operating_system(), kMaxFactBytes);
   return machine;
 }
 
@@ -105,11 +141,6 @@ absl::Duration SkewOf(const v1::Hello& hello, absl::Time now) {
   google::protobuf::Timestamp time = hello.time();
   time.set_seconds(std::clamp(time.seconds(), kFirstSecond, kLastSecond));
   return FromProto(time) - now;
-}
-
-void BoundMachine(v1::Machine* machine) {
-  Cut(machine->mutable_agent_version(), kMaxFactBytes);
-  Cut(machine->mutable_operating_system(), kMaxFactBytes);
 }
 
 int BoundDefinitions(v1::Definitions* definitions) {
@@ -141,6 +172,26 @@ absl::Status CheckCatalogue(const v1::Catalogue& catalogue,
   return absl::InvalidArgumentError(absl::StrCat(
       "a catalogue of ", size, " bytes is larger than max_catalogue_bytes, ",
       limits.max_catalogue_bytes));
+}
+
+absl::Status CheckMessage(absl::string_view message) {
+  FieldReader reader(message);
+  size_t elements = 0;
+  while (reader.Next()) {
+    // More than one is merged, and may have more elements than each.
+    if (++elements > kMaxMessageElements) break;
+    if (reader.field() > v1::CollectRequest::kPlanReportFieldNumber) continue;
+    if (reader.field() == v1::CollectRequest::kDictionaryFieldNumber) {
+      RETURN_IF_ERROR(CheckDictionary(reader.Bytes()));
+    }
+    FieldReader parts(reader.Bytes());
+    while (elements <= kMaxMessageElements && parts.Next()) ++elements;
+    if (!parts.ok()) return NotAMessage();
+  }
+  if (!reader.ok()) return NotAMessage();
+  if (elements <= kMaxMessageElements) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the message has more than ", kMaxMessageElements, " elements"));
 }
 
 absl::Status CheckCatalogueContent(absl::string_view content) {

@@ -5,8 +5,7 @@
 // Content that is out of bounds is handled in one of two ways:
 // - It is refused if the agent's operator can fix it. The error names the
 //   field, the value and the limit.
-// - It is truncated or removed if it serves only as information for users, or
-//   if agents of earlier versions may send it.
+// - It is truncated or removed if it serves only as information for users.
 
 #ifndef FLEETPERF_AGGREGATOR_INGEST_AGENT_LIMITS_H_
 #define FLEETPERF_AGGREGATOR_INGEST_AGENT_LIMITS_H_
@@ -31,6 +30,8 @@ struct IngestLimits {
   Dictionary::Limits dictionary;
   int64_t max_new_series_per_hour = 2'000'000;
   int64_t max_samples_per_second = 1'000'000;
+  // Of all agents with one certificate. FitDefinitions adapts it to the disk.
+  double max_definition_bytes_per_hour = 1 << 30;
   uint32_t max_unacknowledged_batches = 8;
   uint32_t max_catalogue_bytes = 16 << 20;
   int max_held_epochs = 1024;
@@ -47,6 +48,11 @@ struct IngestLimits {
   // from collecting. Beyond this limit, the agent loses one of them.
   size_t max_owned_countersets = 100'000;
 };
+
+// Reduces the limit of definitions to a 64th of what the store may use of the
+// disk, but not below 16 MiB: one certificate must not fill the disk before the
+// oldest data is removed.
+void FitDefinitions(uint64_t disk_bytes, IngestLimits* limits);
 
 // The limits that are the same for all aggregators. Those of labels are in
 // aggregator/samples/labels.h.
@@ -75,10 +81,6 @@ absl::Duration BatchPeriodOf(const v1::Hello& hello);
 // to protobuf's range.
 absl::Duration SkewOf(const v1::Hello& hello, absl::Time now);
 
-// Truncates the texts of a machine stored by an earlier version. The directory
-// bounds the labels.
-void BoundMachine(v1::Machine* machine);
-
 // Makes the names of machines canonical. Removes help texts, which do not
 // belong in definitions, and invalid default scales, whose counters are then
 // not scaled. Returns the number of removed scales.
@@ -88,6 +90,18 @@ int BoundDefinitions(v1::Definitions* definitions);
 // content size if it is compressed, exceeds the limit.
 absl::Status CheckCatalogue(const v1::Catalogue& catalogue,
                             const IngestLimits& limits);
+// The limits of a message of an agent besides batches and catalogues, before it
+// is parsed. Agents send dictionaries in parts of a megabyte.
+inline constexpr size_t kMaxDictionaryBytes = 4 << 20;
+inline constexpr size_t kMaxDictionaryDefinitions = 250'000;
+inline constexpr int kMaxDictionaryInstances = 100'000;  // stored at once
+inline constexpr size_t kMaxMessageElements = 200'000;
+
+// Checks the number of elements in a serialized v1::CollectRequest without
+// parsing it. Those of a batch's and a catalogue's payload are checked later.
+// Returns InvalidArgument if there are too many or the message cannot be read.
+absl::Status CheckMessage(absl::string_view message);
+
 // Checks the number of countersets and counters in a serialized
 // v1::CatalogueContent without parsing it into messages. Returns
 // InvalidArgument if there are too many or `content` is malformed.

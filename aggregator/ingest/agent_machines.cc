@@ -80,15 +80,19 @@ absl::Status AgentMachines::EnterOne(const std::string& name) {
   RETURN_IF_ERROR(ingest_.SetSpeaker(name, agent_));
   // A machine with its own agent has a more detailed entry, which must stay.
   // Otherwise, the entry says whose share of the store the machine uses.
-  const std::string known = ingest_.store().directory().AgentOf(name);
-  if (known == agent_ || known == name) return absl::OkStatus();
-  v1::Machine machine;
-  machine.set_name(name);
-  machine.set_agent(agent_);
-  return FromStore(ingest_.store().PutMachine(machine, /*catalogue_hash=*/""));
+  const Directory& directory = ingest_.store().directory();
+  const std::string known = directory.AgentOf(name);
+  if (known == name) return absl::OkStatus();
+  StoredMachine stored = {.certificate = peer_.Key()};
+  if (known == agent_ && directory.HolderOf(name) == stored.certificate) {
+    return absl::OkStatus();
+  }
+  stored.machine.set_name(name);
+  stored.machine.set_agent(agent_);
+  return FromStore(ingest_.store().PutMachine(stored));
 }
 
-void AgentMachines::NoteSkew(const ReceivedBatch& received) {
+void AgentMachines::NoteSamples(const ReceivedBatch& received) {
   std::map<std::string, absl::Time> newest;
   for (const Frame& frame : received.decoded.frames) {
     if (frame.clocks->empty()) continue;
@@ -102,7 +106,18 @@ void AgentMachines::NoteSkew(const ReceivedBatch& received) {
     std::vector<absl::Duration>& skews = skews_[machine];
     if (skews.size() >= kSkewBatches) skews.erase(skews.begin());
     skews.push_back(time - received.received);
+    with_samples_.insert(machine);
   }
+}
+
+void AgentMachines::AwaitSamples() {
+  absl::MutexLock lock(&mutex_);
+  with_samples_.clear();
+}
+
+bool AgentMachines::HasSamples(const std::string& machine) const {
+  absl::MutexLock lock(&mutex_);
+  return with_samples_.contains(machine);
 }
 
 absl::Duration AgentMachines::skew(const std::string& machine) const {

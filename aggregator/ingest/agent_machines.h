@@ -15,7 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "aggregator/ingest/received_batch.h"
-#include "base/credentials.h"
+#include "base/tls/credentials.h"
 
 namespace fleetperf::v1 {
 class Definitions;
@@ -50,8 +50,14 @@ class AgentMachines {
   // machines, or an error of the store.
   absl::StatusOr<bool> Enter(const std::set<std::string>& machines);
 
-  // Records the difference between the machines' clocks and the aggregator's.
-  void NoteSkew(const ReceivedBatch& received);
+  // Records the machines with samples, and the difference between their clocks
+  // and the aggregator's.
+  void NoteSamples(const ReceivedBatch& received);
+  // Forgets which machines have sent samples: a plan changes what they send.
+  void AwaitSamples();
+  // Returns whether the stream brought samples of the machine, since
+  // AwaitSamples if that was called.
+  bool HasSamples(const std::string& machine) const;
   // Returns the machine's clock minus the aggregator's, from the least delayed
   // of the newest batches. Returns 0 for a machine without batches.
   absl::Duration skew(const std::string& machine) const;
@@ -69,6 +75,7 @@ class AgentMachines {
   // The skews of the newest batches, by machine.
   std::map<std::string, std::vector<absl::Duration>> skews_
       ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> with_samples_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fleetperf::aggregator

@@ -20,13 +20,16 @@ absl::string_view ReasonOf(Cost cost) {
       return "more work than 32 MiB of batches per second "
              "(max_work_per_second)";
     case Cost::kDefinitions:
-      return "more than 1 GiB of definitions per hour "
-             "(max_definition_bytes_per_hour)";
+      return "more bytes of definitions per hour than one certificate may fill "
+             "of the disk (max_definition_bytes_per_hour)";
     case Cost::kCatalogues:
       return "more than 128 MiB of catalogues per hour "
              "(max_catalogue_bytes_per_hour)";
     case Cost::kEpochs:
       return "more than 4096 new epochs per hour (max_new_epochs_per_hour)";
+    case Cost::kRetired:
+      return "more retired instances than new series are allowed per hour "
+             "(max_new_series_per_hour)";
   }
   return "";
 }
@@ -41,9 +44,11 @@ CertificateBudgets::CertificateBudgets(const IngestLimits& limits,
       series_(static_cast<double>(limits.max_new_series_per_hour),
               absl::Hours(1), now),
       work_(kMaxWorkPerSecond * kWorkSeconds, absl::Seconds(kWorkSeconds), now),
-      definitions_(kMaxDefinitionBytesPerHour, absl::Hours(1), now),
+      definitions_(limits.max_definition_bytes_per_hour, absl::Hours(1), now),
       catalogues_(kMaxCatalogueBytesPerHour, absl::Hours(1), now),
-      epochs_(kMaxNewEpochsPerHour, absl::Hours(1), now) {}
+      epochs_(kMaxNewEpochsPerHour, absl::Hours(1), now),
+      retired_(static_cast<double>(limits.max_new_series_per_hour),
+               absl::Hours(1), now) {}
 
 RateBudget& CertificateBudgets::BudgetFor(Cost cost) {
   switch (cost) {
@@ -55,6 +60,8 @@ RateBudget& CertificateBudgets::BudgetFor(Cost cost) {
       return catalogues_;
     case Cost::kEpochs:
       return epochs_;
+    case Cost::kRetired:
+      return retired_;
   }
   return work_;
 }
@@ -67,8 +74,8 @@ CertificateBudgets::Debt CertificateBudgets::Charge(Cost cost, double amount,
 
 CertificateBudgets::Debt CertificateBudgets::debt(absl::Duration now) {
   Debt largest;
-  for (const Cost cost :
-       {Cost::kWork, Cost::kDefinitions, Cost::kCatalogues, Cost::kEpochs}) {
+  for (const Cost cost : {Cost::kWork, Cost::kDefinitions, Cost::kCatalogues,
+                          Cost::kEpochs, Cost::kRetired}) {
     const Debt debt = Charge(cost, 0, now);
     if (debt.pause > largest.pause) largest = debt;
   }
@@ -76,8 +83,8 @@ CertificateBudgets::Debt CertificateBudgets::debt(absl::Duration now) {
 }
 
 bool CertificateBudgets::IsFull(absl::Duration now) const {
-  for (const RateBudget* budget :
-       {&samples_, &series_, &work_, &definitions_, &catalogues_, &epochs_}) {
+  for (const RateBudget* budget : {&samples_, &series_, &work_, &definitions_,
+                                   &catalogues_, &epochs_, &retired_}) {
     if (!budget->IsFull(now)) return false;
   }
   return true;

@@ -20,7 +20,7 @@
 #include "absl/time/time.h"
 #include "aggregator/ingest/agent_limits.h"
 #include "aggregator/ingest/rate_budget.h"
-#include "base/credentials.h"
+#include "base/tls/credentials.h"
 
 namespace fleetperf::aggregator {
 
@@ -34,14 +34,27 @@ inline constexpr double kNewEpochWork = 256 << 10;
 // Each byte of a message that protobuf parses, of a definition, of a catalogue,
 // and of a message that is refused or rejected.
 inline constexpr double kParsedWork = 4;
-inline constexpr double kMaxDefinitionBytesPerHour = 1 << 30;
+// Elements that cost more than their bytes. An element may have two bytes, and
+// compress to almost nothing.
+inline constexpr double kBlockWork = 64;
+inline constexpr double kQueryWork = 512;
+inline constexpr double kColumnWork = 32;
+inline constexpr double kRetiredWork = 64;
+inline constexpr double kLossWork = 1024;
+inline constexpr double kMinInstanceBytes = 60;  // of a definition
 inline constexpr double kMaxCatalogueBytesPerHour = 128 << 20;
 inline constexpr double kMaxNewEpochsPerHour = 4096;
 
 // Thread-safe.
 class CertificateBudgets {
  public:
-  enum class Cost : uint8_t { kWork, kDefinitions, kCatalogues, kEpochs };
+  enum class Cost : uint8_t {
+    kWork,
+    kDefinitions,
+    kCatalogues,
+    kEpochs,
+    kRetired,  // instances, of which there are no more than new series
+  };
 
   // Full budgets. `now` is Clock::Monotonic(), as are all times here.
   CertificateBudgets(const IngestLimits& limits, absl::Duration now);
@@ -74,6 +87,7 @@ class CertificateBudgets {
   RateBudget definitions_;
   RateBudget catalogues_;
   RateBudget epochs_;
+  RateBudget retired_;
 };
 
 // The budgets of the certificates that were used recently. Certificates that

@@ -25,7 +25,7 @@
 #include "absl/time/time.h"
 #include "aggregator/ingest/received_batch.h"
 #include "aggregator/store/store.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/wakeup.h"
 
 namespace fleetperf::aggregator {

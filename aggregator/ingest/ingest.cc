@@ -8,6 +8,11 @@
 namespace fleetperf::aggregator {
 namespace {
 
+// The end of messages about two agents of one name.
+constexpr char kSeparate[] =
+    "; give each machine a name, a certificate and a state directory of its "
+    "own";
+
 // The interval between sweeps for epochs without a stream.
 constexpr absl::Duration kEpochSweepInterval = absl::Minutes(1);
 // The time that samples may be in flight, in addition to the batch period.
@@ -65,6 +70,8 @@ absl::Duration Ingest::NextReconnect() {
 absl::Status Ingest::Register(const std::shared_ptr<Session>& session,
                               const v1::Hello& hello) {
   std::shared_ptr<Session> replaced;
+  std::shared_ptr<Session> rival;
+  bool is_conflict = false;
   {
     absl::MutexLock lock(&mutex_);
     RETURN_IF_ERROR(CheckNotForgetting(session->agent()));
@@ -77,16 +84,22 @@ absl::Status Ingest::Register(const std::shared_ptr<Session>& session,
                       return held.epoch() == current->epoch_id();
                     });
     if (current != nullptr && !is_successor) {
-      return absl::AlreadyExistsError(absl::StrCat(
-          "another agent named \"", session->agent(), "\" is connected from ",
-          current->address(), "; each agent needs a name of its own"));
+      rival = current;
+      name_conflicts_.NoteRefusal(session->agent(), session->address(), Now());
+    } else {
+      replaced = std::exchange(current, session);
+      agents_.Join(session->agent(), Now());
     }
-    replaced = std::exchange(current, session);
-    agents_.Join(session->agent(), Now());
+    if (replaced != nullptr) {
+      is_conflict = name_conflicts_.NoteReplacement(
+          session->agent(), replaced->address(), session->address(), Now());
+    }
   }
+  if (rival != nullptr) return RefuseName(*rival, session->address());
   // The old connection is broken, or two processes replay the same capture.
   if (replaced != nullptr) {
     replaced->link().End(absl::AbortedError("replaced by a new connection"));
+    LogReplaced(*replaced, *session, is_conflict);
   }
   connection_log_.Info("connected",
                        absl::StrCat("agent ", session->agent(),
@@ -95,12 +108,58 @@ absl::Status Ingest::Register(const std::shared_ptr<Session>& session,
   return absl::OkStatus();
 }
 
+absl::Status Ingest::RefuseName(const Session& current,
+                                const std::string& address) {
+  ++conflicts_;
+  log_.Warn("conflict",
+            absl::StrCat("two agents are named \"", current.agent(),
+                         "\": one is connected from ", current.address(),
+                         ", another one was refused from ", address, kSeparate),
+            current.agent());
+  return absl::AlreadyExistsError(absl::StrCat(
+      "another agent named \"", current.agent(), "\" is connected from ",
+      current.address(), "; each agent needs a name of its own"));
+}
+
+void Ingest::LogReplaced(const Session& replaced, const Session& session,
+                         bool is_conflict) {
+  const bool has_moved =
+      HostOf(replaced.address()) != HostOf(session.address());
+  const bool has_restarted = replaced.epoch_id() != session.epoch_id();
+  if (!has_moved && !has_restarted) return;  // it connected again
+  ++replacements_;
+  if (is_conflict) {
+    log_.Warn("conflict",
+              absl::StrCat("two agents are named \"", session.agent(),
+                           "\", and replace each other in turns: one from ",
+                           session.address(), ", the other one from ",
+                           replaced.address(), kSeparate),
+              session.agent());
+    return;
+  }
+  const std::string message = absl::StrCat(
+      "agent ", session.agent(), " connected from ", session.address(),
+      " with the state of the one that is connected from ", replaced.address(),
+      ", and replaces it");
+  if (!has_moved) {
+    connection_log_.Info("replaced", message, session.agent());
+    return;
+  }
+  // The other one, if it is a clone, comes back: a conflict.
+  log_.Warn("moved",
+            absl::StrCat(message,
+                         ": its address has changed, or the machine "
+                         "was cloned with the agent's state"),
+            session.agent());
+}
+
 void Ingest::Unregister(const Session* session) {
   absl::MutexLock lock(&mutex_);
   const auto found = sessions_.find(session->agent());
   if (found == sessions_.end() || found->second.get() != session) return;
   sessions_.erase(found);
   agents_.Leave(session->agent(), Now());
+  name_conflicts_.NoteEnd(session->agent());
   connection_log_.Info(
       "disconnected", absl::StrCat("agent ", session->agent(), " disconnected"),
       session->agent());
@@ -176,6 +235,8 @@ Ingest::Counts Ingest::counts() const {
                    .rejected_batches = rejected_batches_,
                    .lost_ticks = lost_ticks_,
                    .pauses = pauses_,
+                   .conflicts = conflicts_,
+                   .replacements = replacements_,
                    .commits = commits_.counts()};
   absl::MutexLock lock(&mutex_);
   counts.agents = sessions_.size();
@@ -206,7 +267,11 @@ void Ingest::OnCommit(CommitQueue::Batches batches,
                       const absl::Status& status) {
   // Batches are in order, so this keeps the last batch of each epoch.
   std::map<Epoch*, const ReceivedBatch*> last;
-  for (const auto& batch : batches) last[batch->epoch.get()] = batch.get();
+  for (const auto& batch : batches) {
+    last[batch->epoch.get()] = batch.get();
+    // Subscribers may still hold the batch.
+    batch->memory.Release();
+  }
   if (!status.ok()) {
     log_.Warn("commit",
               absl::StrCat("cannot store samples: ", status.message()));
@@ -251,16 +316,29 @@ std::shared_ptr<Session> Ingest::FindSession(const std::string& machine) const {
 
 std::optional<Ingest::Connection> Ingest::FindConnection(
     const std::string& machine) const {
-  const std::shared_ptr<Session> session = SessionOf(machine);
-  if (session == nullptr) return std::nullopt;
+  std::shared_ptr<Session> session;
+  std::string conflicting_address;
+  {
+    absl::MutexLock lock(&mutex_);
+    session = FindSession(machine);
+    if (session == nullptr) return std::nullopt;
+    conflicting_address = name_conflicts_.AddressOf(session->agent(), Now());
+  }
   return Connection{.agent = session->agent(),
                     .address = session->address(),
                     .skew = session->skew(machine),
                     .batch_period = session->batch_period(),
+                    .has_samples = session->HasSamples(machine),
+                    .conflicting_address = std::move(conflicting_address),
                     .rejected_batches = session->rejected_batches(),
                     .limits_broken = session->limits_broken(),
                     .plan_report = session->plan_report(),
                     .certificate_expires = session->certificate_expires()};
+}
+
+std::vector<std::string> Ingest::conflicting_agents() const {
+  absl::MutexLock lock(&mutex_);
+  return name_conflicts_.Agents(Now());
 }
 
 absl::Status Ingest::CheckReady() const {
@@ -352,8 +430,7 @@ void Ingest::Ask(const std::string& machine, const perflib::Guid& counterset,
   }
   v1::CollectResponse request;
   request.mutable_enumerate_instances()->set_request_id(question->id);
-  request.mutable_enumerate_instances()->set_machine(
-      session->NameForAgent(machine));
+  request.mutable_enumerate_instances()->set_machine(machine);
   request.mutable_enumerate_instances()->set_counterset(counterset.Bytes());
   session->link().Send(std::move(request));
 }

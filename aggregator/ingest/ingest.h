@@ -37,12 +37,13 @@
 #include "aggregator/ingest/commit_queue.h"
 #include "aggregator/ingest/epoch.h"
 #include "aggregator/ingest/known_agents.h"
+#include "aggregator/ingest/name_conflicts.h"
 #include "aggregator/ingest/rate_budget.h"
 #include "aggregator/ingest/session.h"
 #include "aggregator/plan/planner.h"
 #include "aggregator/store/store.h"
-#include "base/clock.h"
 #include "base/logging.h"
+#include "base/os/clock.h"
 #include "base/wakeup.h"
 #include "perflib/guid.h"
 #include "perflib/query.h"
@@ -75,6 +76,13 @@ class Ingest {
     std::string address;
     absl::Duration skew;          // the machine's clock minus the aggregator's
     absl::Duration batch_period;  // maximum wait of a tick at the agent
+    // Whether the stream brought samples of the machine, since its plan changed
+    // if it did.
+    bool has_samples = false;
+    // The address of another agent of the same name in the last ten minutes,
+    // which was refused, or whose stream and the present one replaced each
+    // other; "" for none.
+    std::string conflicting_address;
     uint64_t rejected_batches = 0;
     std::map<std::string, uint64_t> limits_broken;
     // The agent's report on its plan; nullptr if not received yet.
@@ -109,6 +117,9 @@ class Ingest {
     uint64_t rejected_batches = 0;
     uint64_t lost_ticks = 0;  // as agents report them, and rejected ones
     uint64_t pauses = 0;      // requested from agents
+    uint64_t conflicts = 0;   // agents refused because their name was taken
+    // Streams replaced by one of another process or from another host.
+    uint64_t replacements = 0;
     CommitQueue::Counts commits;
   };
   Counts counts() const;
@@ -121,6 +132,9 @@ class Ingest {
   std::vector<InstanceNames> EnumerateInstances(
       const std::vector<std::string>& machines, const perflib::Guid& counterset,
       absl::Duration timeout);
+
+  // Returns the connected agents whose name another agent has, too, by name.
+  std::vector<std::string> conflicting_agents() const;
 
   // Returns OK if batches can be stored, as far as is known: the last commit
   // succeeded, and there is space for another one. The aggregator commits its
@@ -160,7 +174,8 @@ class Ingest {
 
   // Registers the agent's only session and ends the session that it replaces.
   // Returns AlreadyExists if another agent with the same name is connected, and
-  // Unavailable while the agent's machine is being forgotten.
+  // Unavailable while the agent's machine is being forgotten. Conflicts of
+  // names are logged, counted and noted.
   absl::Status Register(const std::shared_ptr<Session>& session,
                         const v1::Hello& hello);
   // Removes the session. A no-op if another session has replaced it.
@@ -216,6 +231,12 @@ class Ingest {
   void Ask(const std::string& machine, const perflib::Guid& counterset,
            Question* question);
 
+  // Reports that an agent was refused because `current` has its name.
+  absl::Status RefuseName(const Session& current, const std::string& address);
+  // Reports that `session` has replaced another one, `is_conflict` says whether
+  // they do so in turns.
+  void LogReplaced(const Session& replaced, const Session& session,
+                   bool is_conflict);
   void OnCommit(CommitQueue::Batches batches, const absl::Status& status);
   // Removes expired entries of `epochs_`. Rate-limited, because it scans all of
   // them.
@@ -247,6 +268,8 @@ class Ingest {
   std::atomic<uint64_t> rejected_batches_ = 0;
   std::atomic<uint64_t> lost_ticks_ = 0;
   std::atomic<uint64_t> pauses_ = 0;
+  std::atomic<uint64_t> conflicts_ = 0;
+  std::atomic<uint64_t> replacements_ = 0;
 
   mutable absl::Mutex mutex_;
   std::map<std::string, std::shared_ptr<Session>> sessions_
@@ -257,6 +280,7 @@ class Ingest {
   size_t open_epochs_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration next_sweep_ ABSL_GUARDED_BY(mutex_);
   KnownAgents agents_ ABSL_GUARDED_BY(mutex_);
+  NameConflicts name_conflicts_ ABSL_GUARDED_BY(mutex_);
   // Machines that the store is removing, without the lock.
   std::set<std::string> forgetting_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, Question*> questions_ ABSL_GUARDED_BY(mutex_);

@@ -16,15 +16,16 @@ void PlanExchange::SendWelcome(v1::CollectResponse welcome) {
   link_.Send(std::move(welcome));
 }
 
-void PlanExchange::Update() {
+bool PlanExchange::Update() {
   absl::MutexLock lock(&mutex_);
-  if (!plan_.has_value()) return;  // comes with Welcome
+  if (!plan_.has_value()) return false;  // comes with Welcome
   v1::Plan plan = CurrentPlan();
-  if (HaveSameQueries(plan, *plan_)) return;
+  if (HaveSameQueries(plan, *plan_)) return false;
   plan_ = std::move(plan);
   v1::CollectResponse response;
   *response.mutable_plan() = *plan_;
   link_.Send(std::move(response));
+  return true;
 }
 
 v1::Plan PlanExchange::CurrentPlan() const {
@@ -34,10 +35,13 @@ v1::Plan PlanExchange::CurrentPlan() const {
 }
 
 // Bounds the report's size because it is kept while the stream is open.
-void PlanExchange::TakeReport(v1::PlanReport report) {
+bool PlanExchange::TakeReport(v1::PlanReport report) {
   BoundPlanReport(&report);
   absl::MutexLock lock(&mutex_);
+  const bool is_changed =
+      report_ != nullptr && report_->version() != report.version();
   report_ = std::make_shared<const v1::PlanReport>(std::move(report));
+  return is_changed;
 }
 
 std::shared_ptr<const v1::PlanReport> PlanExchange::report() const {

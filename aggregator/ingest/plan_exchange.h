@@ -32,12 +32,13 @@ class PlanExchange {
   // Adds the machine's plan to `welcome` and sends it.
   void SendWelcome(v1::CollectResponse welcome);
 
-  // Sends the plan if it differs from the plan sent last. A no-op before
-  // SendWelcome.
-  void Update();
+  // Sends the plan if it differs from the plan sent last, and returns whether
+  // it did. A no-op before SendWelcome.
+  bool Update();
 
-  // Stores the agent's report on its plan.
-  void TakeReport(v1::PlanReport report);
+  // Stores the agent's report on its plan. Returns whether it is the first one
+  // on a plan that replaced another one on this stream.
+  bool TakeReport(v1::PlanReport report);
 
   // Returns the last report; nullptr if the agent has not sent one.
   std::shared_ptr<const v1::PlanReport> report() const;

@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "aggregator/samples/batch_decoder.h"
+#include "base/server/caller_quota.h"
 #include "fleetperf/v1/collection.pb.h"
 
 namespace fleetperf::aggregator {
@@ -29,6 +30,9 @@ struct ReceivedBatch {
   // Whether the batch is already stored under the epoch that its epoch was
   // forked from. Then only its definitions are kept.
   bool is_copy = false;
+  // Of Pool::kBatchBytes, until the batch is stored. Used by one thread: first
+  // the session's, then that of commits.
+  mutable CallerQuota::Share memory;
 };
 
 }  // namespace fleetperf::aggregator

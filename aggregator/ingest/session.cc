@@ -9,6 +9,8 @@
 #include "aggregator/samples/machine_name.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "base/tls/certificates.h"
+#include "base/tls/pki_commands.h"
 #include "base/zstd.h"
 #include "perflib/clocks.h"
 #include "perflib/registration.h"
@@ -19,6 +21,16 @@ namespace {
 
 absl::Status Unexpected(absl::string_view message) {
   return absl::InvalidArgumentError(absl::StrCat("unexpected ", message));
+}
+
+// Returns the error of an agent whose certificate lacks its name.
+absl::Status UnnamedAgent(const std::string& agent) {
+  const absl::Status allowed = CheckCertificateName(agent);
+  return absl::PermissionDeniedError(
+      allowed.ok() ? absl::StrCat("the certificate does not name \"", agent,
+                                  "\"; issue one with: ",
+                                  IssueCommand(Role::kAgent, {agent}))
+                   : absl::StrCat(allowed.message(), kRenameAgent));
 }
 
 // An agent is behind if its samples are older than this plus its batch period.
@@ -46,7 +58,7 @@ bool IsRefusal(const absl::Status& status) {
 absl::StatusOr<BatchContents> CheckBatch(const v1::Batch& batch,
                                          uint64_t fingerprint,
                                          const BatchLimits& limits) {
-  if (batch.fingerprint() != 0 && batch.fingerprint() != fingerprint) {
+  if (batch.fingerprint() != fingerprint) {
     return absl::InvalidArgumentError(
         "Batch.payload is damaged: its SHA-256 does not match "
         "Batch.fingerprint");
@@ -60,6 +72,23 @@ double BytesOf(const v1::Batch& batch, const BatchLimits& limits) {
                                ? batch.content_size()
                                : 0;
   return static_cast<double>(std::max(batch.payload().size(), size_t{content}));
+}
+
+// Returns the work for the elements of a batch besides its bytes.
+double WorkOf(const BatchCounts& counts) {
+  return kBlockWork * static_cast<double>(counts.blocks) +
+         kQueryWork * static_cast<double>(counts.queries) +
+         kColumnWork * static_cast<double>(counts.columns) +
+         kRetiredWork * static_cast<double>(counts.retired) +
+         kLossWork * static_cast<double>(counts.losses);
+}
+
+// Returns the work of definitions. Those of instances are stored one by one.
+double WorkOf(const v1::Definitions& definitions) {
+  return kParsedWork *
+         std::max(static_cast<double>(definitions.ByteSizeLong()),
+                  kMinInstanceBytes *
+                      static_cast<double>(definitions.instances_size()));
 }
 
 // Returns the work of reading a message.
@@ -77,22 +106,62 @@ Session::Session(Ingest* ingest, PeerIdentity peer, std::string address,
                  std::shared_ptr<AgentLink> link)
     : ingest_(*ingest),
       peer_(std::move(peer)),
+      holder_(peer_.Key()),
       address_(std::move(address)),
       link_(std::move(link)),
+      batch_memory_(MemoryOfHolder()),
       machines_(ingest, &peer_),
       throttle_(ingest, link_.get(), ingest->BudgetsOf(peer_)),
       plans_(&ingest->planner(), &ingest->store().directory(), &machine_,
              link_.get()),
       reconnect_at_(ingest->NextReconnect()) {}
 
+CallerQuota::Share Session::MemoryOfHolder() const {
+  return *CallerQuota::OfProcess().TryTake(Pool::kBatchBytes, holder_,
+                                           /*amount=*/0);
+}
+
+bool Session::HasRoom() const {
+  // The first message is Hello, which takes none of the memory for batches.
+  return agent_.empty() || batch_memory_.others() < batch_memory_.limit();
+}
+
+absl::Status Session::AdmitMessage(size_t bytes) {
+  if (!agent_.empty() || bytes <= kMaxFirstMessageBytes) {
+    return absl::OkStatus();
+  }
+  // The error ends the stream. Another stream costs more than its message.
+  throttle_.Charge(
+      Throttle::Cost::kWork,
+      (1 + kParsedWork) * (kMessageWork + static_cast<double>(bytes)));
+  return absl::InvalidArgumentError(absl::StrCat("the first message has ",
+                                                 bytes, " bytes, more than ",
+                                                 kMaxFirstMessageBytes));
+}
+
+absl::Status Session::HandleSerialized(absl::string_view message) {
+  RETURN_IF_ERROR(AdmitMessage(message.size()));
+  absl::Status status = CheckMessage(message);
+  v1::CollectRequest request;
+  if (status.ok() && !request.ParseFromArray(
+                         message.data(), static_cast<int>(message.size()))) {
+    status = absl::InvalidArgumentError("the message is not a CollectRequest");
+  }
+  if (status.ok()) return Handle(std::move(request));
+  const auto bytes = static_cast<double>(message.size());
+  throttle_.Charge(Throttle::Cost::kWork,
+                   (1 + kParsedWork) * (kMessageWork + kParsedWork * bytes));
+  return status;
+}
+
 absl::Status Session::Handle(v1::CollectRequest request) {
   const bool is_first = agent_.empty();
   if (is_first) RETURN_IF_ERROR(CheckBudgets());
   const double work = WorkOf(request, ingest_.limits());
   throttle_.Charge(Throttle::Cost::kWork, work);
-  absl::Status status;
-  if (is_first) status = CheckFirst(request);
-  if (status.ok()) status = HandleMessage(std::move(request));
+  const absl::Status status = is_first && !request.has_hello()
+                                  ? Unexpected("message before Hello")
+                                  : HandleMessage(std::move(request));
   // An error ends the stream. Another stream costs more than its message.
   if (!status.ok()) throttle_.Charge(Throttle::Cost::kWork, kParsedWork * work);
   return status;
@@ -104,17 +173,6 @@ absl::Status Session::CheckBudgets() const {
   return absl::ResourceExhaustedError(absl::StrCat(
       "agents with this certificate sent ", debt.reason, "; try again in ",
       absl::FormatDuration(absl::Ceil(debt.pause, absl::Seconds(1)))));
-}
-
-absl::Status Session::CheckFirst(const v1::CollectRequest& request) const {
-  const size_t size = request.ByteSizeLong();
-  if (size > kMaxFirstMessageBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the first message has ",
-                                                   size, " bytes, more than ",
-                                                   kMaxFirstMessageBytes));
-  }
-  if (!request.has_hello()) return Unexpected("message before Hello");
-  return absl::OkStatus();
 }
 
 absl::Status Session::HandleMessage(v1::CollectRequest request) {
@@ -133,7 +191,9 @@ absl::Status Session::HandleMessage(v1::CollectRequest request) {
                             std::move(*request.mutable_instance_list()));
       return absl::OkStatus();
     case v1::CollectRequest::kPlanReport:
-      plans_.TakeReport(std::move(*request.mutable_plan_report()));
+      if (plans_.TakeReport(std::move(*request.mutable_plan_report()))) {
+        machines_.AwaitSamples();  // batches of the former plan came in between
+      }
       return absl::OkStatus();
     case v1::CollectRequest::MESSAGE_NOT_SET:
       break;
@@ -143,15 +203,10 @@ absl::Status Session::HandleMessage(v1::CollectRequest request) {
 
 absl::Status Session::HandleHello(const v1::Hello& hello) {
   RETURN_IF_ERROR(CheckHello(hello, ingest_.limits()));
-  if (!peer_.HasName(hello.agent())) {
-    return absl::PermissionDeniedError(absl::StrCat(
-        "the certificate does not name \"", hello.agent(),
-        "\"; issue one with: fleetperf pki issue agent ", hello.agent()));
-  }
+  if (!peer_.HasName(hello.agent())) return UnnamedAgent(hello.agent());
   const std::string agent = CanonicalName(hello.agent());
   RETURN_IF_ERROR(ingest_.CheckMachineLimit(agent));
   agent_ = agent;
-  spelled_agent_ = hello.agent();
   epoch_id_ = hello.epoch();
   catalogue_hash_ = hello.catalogue_hash();
   batch_period_ = BatchPeriodOf(hello);
@@ -162,7 +217,9 @@ absl::Status Session::HandleHello(const v1::Hello& hello) {
   throttle_.SetAgent(agent_);
   RETURN_IF_ERROR(TakeEpochs(hello));
   RETURN_IF_ERROR(
-      FromStore(ingest_.store().PutMachine(machine_, catalogue_hash_)));
+      FromStore(ingest_.store().PutMachine({.machine = machine_,
+                                            .catalogue_hash = catalogue_hash_,
+                                            .certificate = holder_})));
 
   // Batches of an earlier stream may still wait for their commit. Welcome must
   // report them as durable, or the agent would treat them as lost.
@@ -250,8 +307,16 @@ absl::Status Session::HandleDictionary(v1::Dictionary dictionary) {
   absl::MutexLock lock(&epoch.taking_mutex());
   RETURN_IF_ERROR(CheckOwns(epoch));
   v1::Definitions& definitions = *dictionary.mutable_definitions();
-  throttle_.Charge(Throttle::Cost::kDefinitions,
-                   static_cast<double>(definitions.ByteSizeLong()));
+  const auto bytes = static_cast<double>(definitions.ByteSizeLong());
+  throttle_.Charge(Throttle::Cost::kDefinitions, bytes);
+  // Handle has charged the bytes.
+  throttle_.Charge(Throttle::Cost::kWork,
+                   WorkOf(definitions) - kParsedWork * bytes);
+  if (definitions.instances_size() > kMaxDictionaryInstances) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Dictionary has ", definitions.instances_size(),
+                     " instances, more than ", kMaxDictionaryInstances));
+  }
   Bound(&definitions);
   if (epoch.id() != epoch_id_) machines_.RemoveForeign(&definitions);
   RETURN_IF_ERROR(machines_.Check(definitions));
@@ -295,6 +360,7 @@ absl::Status Session::HandleBatch(v1::Batch batch) {
                                    ingest_.limits().batch);
   received->batch.clear_fingerprint();  // stored in a field of its own
   absl::Status allowed;
+  if (contents.ok()) ChargeElements(contents->counts);
   if (contents.ok()) allowed = TakeDefinitions(*contents, received.get());
   // A former process may have collected countersets or machines that no longer
   // belong to the agent. That rejects the batch, but does not end the stream of
@@ -312,11 +378,20 @@ absl::Status Session::HandleBatch(v1::Batch batch) {
     received->definitions = nullptr;
     Reject(allowed, *contents, received.get());
   }
+  received->memory = MemoryOfHolder();
+  received->memory.Force(static_cast<int64_t>(received->batch.payload().size() +
+                                              MemoryOf(received->decoded)));
   epoch.SetReceived(received->sequence);
-  machines_.NoteSkew(*received);
+  machines_.NoteSamples(*received);
   const absl::Status charged = ChargeSamples(*received);
   ingest_.Accept(std::move(received));
   return charged;
+}
+
+void Session::ChargeElements(const BatchCounts& counts) {
+  throttle_.Charge(Throttle::Cost::kWork, WorkOf(counts));
+  throttle_.Charge(Throttle::Cost::kRetired,
+                   static_cast<double>(counts.retired));
 }
 
 // Definitions are kept even if the batch is rejected: later batches use them.
@@ -325,7 +400,7 @@ absl::Status Session::TakeDefinitions(const BatchContents& contents,
   received->definitions = contents.definitions;
   if (received->definitions == nullptr) return absl::OkStatus();
   const auto bytes = static_cast<double>(contents.definitions->ByteSizeLong());
-  throttle_.Charge(Throttle::Cost::kWork, kParsedWork * bytes);
+  throttle_.Charge(Throttle::Cost::kWork, WorkOf(*contents.definitions));
   throttle_.Charge(Throttle::Cost::kDefinitions, bytes);
   Bound(contents.definitions.get());
   RETURN_IF_ERROR(machines_.Check(*received->definitions));

@@ -24,6 +24,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "aggregator/ingest/agent_link.h"
@@ -32,7 +33,7 @@
 #include "aggregator/ingest/plan_exchange.h"
 #include "aggregator/ingest/received_batch.h"
 #include "aggregator/ingest/throttle.h"
-#include "base/credentials.h"
+#include "base/tls/credentials.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "fleetperf/v1/fleet.pb.h"
 
@@ -47,6 +48,12 @@ class Session : public std::enable_shared_from_this<Session> {
   Session(Ingest* ingest, PeerIdentity peer, std::string address,
           std::shared_ptr<AgentLink> link);
 
+  // If the next message is larger than it may be, charges it as work of the
+  // certificate and returns InvalidArgument, which must end the stream.
+  absl::Status AdmitMessage(size_t bytes);
+  // Handles a serialized message, whose size and elements are checked before it
+  // is parsed. Otherwise like Handle.
+  absl::Status HandleSerialized(absl::string_view message);
   // Handles a message. Must be called by one thread at a time. On error, the
   // stream must end with that status.
   absl::Status Handle(v1::CollectRequest request);
@@ -56,6 +63,9 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Duration Pause() const { return throttle_.debt().pause; }
   // Returns ResourceExhausted if Pause() is not 0.
   absl::Status CheckBudgets() const;
+  // Returns whether the certificate has memory for one more batch. Until then,
+  // the stream must not handle a message.
+  bool HasRoom() const;
 
   // Unregisters the session. Called when the stream has ended.
   void Close();
@@ -64,11 +74,6 @@ class Session : public std::enable_shared_from_this<Session> {
   // The end of the validity of its certificate; nullopt: unknown.
   std::optional<absl::Time> certificate_expires() const {
     return peer_.not_after;
-  }
-  // Returns a machine's name for messages to the agent. Agents of earlier
-  // versions know their own machine by their spelling only.
-  const std::string& NameForAgent(const std::string& machine) const {
-    return machine == agent_ ? spelled_agent_ : machine;
   }
   uint64_t epoch_id() const { return epoch_id_; }
   // Returns whether the agent announced this epoch, i.e. its process, or an
@@ -89,7 +94,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void UpdatePace(BatchObserver& observer);
 
   // Sends the agent its plan, if the plan has changed.
-  void UpdatePlan() { plans_.Update(); }
+  void UpdatePlan() {
+    if (plans_.Update()) machines_.AwaitSamples();
+  }
 
   // Returns whether so many batches are unacknowledged that reading from the
   // stream should stop for now.
@@ -98,6 +105,11 @@ class Session : public std::enable_shared_from_this<Session> {
   // The machine's clock minus the aggregator's.
   absl::Duration skew(const std::string& machine) const {
     return machines_.skew(machine);
+  }
+  // Whether the stream brought samples of the machine, since its plan changed
+  // if it did.
+  bool HasSamples(const std::string& machine) const {
+    return machines_.HasSamples(machine);
   }
   // The maximum time that a tick waits at the agent.
   absl::Duration batch_period() const { return batch_period_; }
@@ -112,7 +124,8 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
  private:
-  absl::Status CheckFirst(const v1::CollectRequest& request) const;
+  // Returns a share of no bytes for batches of the certificate.
+  CallerQuota::Share MemoryOfHolder() const;
   absl::Status HandleMessage(v1::CollectRequest request);
   absl::Status HandleHello(const v1::Hello& hello);
   absl::Status TakeEpochs(const v1::Hello& hello);
@@ -124,6 +137,8 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status HandleDictionary(v1::Dictionary dictionary);
   absl::Status HandleCatalogue(const v1::Catalogue& catalogue);
 
+  // Charges what a batch's elements cost besides their bytes.
+  void ChargeElements(const BatchCounts& counts);
   absl::Status TakeDefinitions(const BatchContents& contents,
                                ReceivedBatch* received);
   absl::Status TakeSamples(const absl::StatusOr<BatchContents>& contents,
@@ -156,13 +171,14 @@ class Session : public std::enable_shared_from_this<Session> {
 
   Ingest& ingest_;
   const PeerIdentity peer_;
+  const std::string holder_;
   const std::string address_;
   const std::shared_ptr<AgentLink> link_;
+  const CallerQuota::Share batch_memory_;  // of nothing, to ask for the others
 
   // The fields set by Hello, before other threads see the session.
-  std::string agent_;          // its canonical name
-  std::string spelled_agent_;  // as it calls itself
-  v1::Machine machine_;        // the agent's own machine
+  std::string agent_;    // its canonical name
+  v1::Machine machine_;  // the agent's own machine
   uint64_t epoch_id_ = 0;
   std::string catalogue_hash_;
   absl::Duration batch_period_;

@@ -18,6 +18,7 @@ Throttle::Throttle(Ingest* ingest, AgentLink* link,
       paused_until_(ingest->Now()) {}
 
 void Throttle::Charge(Cost cost, double amount) {
+  if (amount <= 0) return;
   const auto debt = budgets_->Charge(cost, amount, ingest_.Now());
   if (debt.pause > absl::ZeroDuration()) Pause(debt.pause, debt.reason);
 }

@@ -34,8 +34,8 @@ class Throttle {
   // pauses.
   void SetAgent(const std::string& agent) { agent_ = agent; }
 
-  // Charges a message's cost. If a budget is used up, the stream must not be
-  // read until debt() is over.
+  // Charges a message's cost, unless that is nothing. If a budget is used up,
+  // the stream must not be read until debt() is over.
   void Charge(Cost cost, double amount);
   // Returns the debt of the certificate, from any of its streams.
   CertificateBudgets::Debt debt() const;

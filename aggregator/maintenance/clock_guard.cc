@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
-#include "base/units.h"
+#include "base/text/units.h"
 
 namespace fleetperf::aggregator {
 namespace {

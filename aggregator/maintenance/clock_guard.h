@@ -24,8 +24,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "aggregator/store/store.h"
-#include "base/clock.h"
 #include "base/logging.h"
+#include "base/os/clock.h"
 
 namespace fleetperf::aggregator {
 

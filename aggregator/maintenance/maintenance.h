@@ -20,8 +20,8 @@
 #include "absl/time/time.h"
 #include "aggregator/maintenance/clock_guard.h"
 #include "aggregator/store/store.h"
-#include "base/clock.h"
 #include "base/logging.h"
+#include "base/os/clock.h"
 #include "base/wakeup.h"
 
 namespace fleetperf::aggregator {

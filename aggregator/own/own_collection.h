@@ -14,7 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "aggregator/ingest/epoch.h"
 #include "aggregator/ingest/ingest.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/own_counterset.h"
 #include "base/wakeup.h"
 #include "fleetperf/v1/collection.pb.h"

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "aggregator/rpc/access.h"
-#include "aggregator/rpc/tls_guard.h"
-#include "base/certificate_renewal.h"
+#include "base/server/access.h"
+#include "base/server/tls_guard.h"
+#include "base/tls/certificate_renewal.h"
 #include "perflib/counter_type.h"
 
 namespace fleetperf::aggregator {
@@ -38,7 +38,18 @@ Group IngestCounters(const Ingest* ingest) {
             "Age of the newest stored sample of the connected agent that is "
             "furthest behind, beyond the time that agents hold samples back."},
            {9, kPerfCounterLargeRawcount, "Agents Behind",
-            "Connected agents with a lag of more than a minute."}},
+            "Connected agents with a lag of more than a minute."},
+           {17, kPerfCounterLargeDelta, "Agents Refused: Name",
+            "Connections refused because an agent of the same name is "
+            "connected: a cloned machine, or a name used twice. fleetperf "
+            "machines has the addresses."},
+           {18, kPerfCounterLargeDelta, "Agents Replaced",
+            "Streams replaced by one of another process with the same state, "
+            "or from another address: restarts, changed addresses, and clones "
+            "that take the place of each other."},
+           {19, kPerfCounterLargeRawcount, "Name Conflicts",
+            "Connected agents whose name another agent has used in the last "
+            "ten minutes. fleetperf machines has the addresses."}},
           [=] {
             const Ingest::Counts counts = ingest->counts();
             const Ingest::Lags lags = ingest->lags();
@@ -50,7 +61,10 @@ Group IngestCounters(const Ingest* ingest) {
                           counts.pauses,
                           counts.lost_ticks,
                           Number(absl::ToInt64Seconds(lags.longest)),
-                          lags.behind};
+                          lags.behind,
+                          counts.conflicts,
+                          counts.replacements,
+                          ingest->conflicting_agents().size()};
           }};
 }
 
@@ -173,12 +187,11 @@ Group CallCounters(const OwnParts& parts) {
         "Calls for lists that wait for others to end."}},
       [parts] {
         const CallTable::Counts counts = parts.server->CountCalls();
-        return Values{counts.calls,
-                      counts.refused,
-                      counts.stalled,
-                      parts.queries->running(),
-                      parts.queries->waiting(),
-                      parts.lists->waiting()};
+        const auto queries = parts.quota->counts(Pool::kQueries);
+        return Values{
+            counts.calls,    counts.refused,
+            counts.stalled,  Number(queries.held),
+            queries.waiting, parts.quota->counts(Pool::kLists).waiting};
       }};
 }
 
@@ -191,14 +204,25 @@ Group SecurityCounters(const OwnParts& parts) {
         "certificate of the same authority."},
        {72, kPerfCounterLargeDelta, "Certificates Refused",
         "Connections refused or ended because the client's certificate "
-        "was revoked or has expired."},
+        "was revoked or has expired, or because the list of revoked "
+        "certificates is too old."},
        {73, kPerfCounterLargeDelta, "Calls Denied",
         "Calls that the role or the names in the client's certificate do "
-        "not permit."}},
+        "not permit."},
+       {74, kPerfCounterLargeRawcount, "Revocation List Seconds Old",
+        "Time since the list of tls.revoked could last be used. From 300 on, "
+        "new connections are refused."},
+       {75, kPerfCounterLargeDelta, "Connections Refused: Certificate",
+        "Connections refused because their certificate had too many."}},
       [server = parts.server, identity = parts.identity, clock = parts.clock] {
         const ClientCertificates::Counts counts = server->clients().counts();
-        return Values{SecondsLeft(identity->certificate(), clock->Now()),
-                      counts.failed_handshakes, counts.refused, CountDenials()};
+        return Values{
+            SecondsLeft(identity->certificate(), clock->Now()),
+            counts.failed_handshakes,
+            counts.refused,
+            CountDenials(),
+            Number(absl::ToInt64Seconds(server->clients().revocation_age())),
+            counts.too_many};
       }};
 }
 

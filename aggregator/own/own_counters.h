@@ -8,14 +8,13 @@
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/maintenance/clock_guard.h"
 #include "aggregator/maintenance/maintenance.h"
-#include "aggregator/rpc/rpc_server.h"
-#include "aggregator/services/work_slots.h"
 #include "aggregator/store/store.h"
 #include "aggregator/subscribe/hub.h"
 #include "aggregator/web/web_page.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/own_counterset.h"
-#include "base/tls_identity.h"
+#include "base/server/rpc_server.h"
+#include "base/tls/tls_identity.h"
 
 namespace fleetperf::aggregator {
 
@@ -32,8 +31,7 @@ struct OwnParts {
   const Maintenance* maintenance = nullptr;
   const Exporter* exporter = nullptr;  // may be null
   const web::WebPage* page = nullptr;  // may be null
-  const WorkSlots* queries = nullptr;
-  const WorkSlots* lists = nullptr;
+  const CallerQuota* quota = nullptr;
 };
 // Returns a thread-safe counterset.
 OwnCounterset MakeOwnCounters(const OwnParts& parts);

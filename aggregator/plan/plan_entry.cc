@@ -70,6 +70,7 @@ std::vector<PlanEntry> ReadPlans(ConfigSection& root) {
                     "is missing; write [] for agents that collect nothing");
     }
     entry.queries = ReadQueries(section);
+    entry.rules = ReadInstanceRules(section);
     for (size_t i = 0; i < entry.queries.size(); ++i) {
       entry.queries[i].name = absl::StrCat(entry.name, ": queries[", i, "]");
     }

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/config.h"
-#include "base/planned_query.h"
+#include "base/config/config.h"
+#include "base/config/planned_query.h"
 #include "perflib/path.h"
 
 namespace fleetperf::v1 {
@@ -19,14 +19,15 @@ class Machine;
 
 namespace fleetperf::aggregator {
 
-// A named list of queries and the selectors of the agents that run them. An
-// agent must match all selectors. Thread-compatible.
+// A named list of queries, with their instances, and the selectors of the
+// agents that run them. An agent must match all selectors. Thread-compatible.
 struct PlanEntry {
   std::string name;                        // unique; used in messages
   std::vector<perflib::Pattern> machines;  // one must match; empty: any agent
   std::optional<perflib::Pattern> operating_system;
   std::map<std::string, perflib::Pattern> labels;
   std::vector<PlannedQuery> queries;
+  std::vector<InstanceRule> rules;
 
   // Returns whether all selectors match `agent`, which is an agent's report on
   // its own machine. A label that the agent does not have matches no pattern.

@@ -44,6 +44,9 @@ v1::Plan Planner::PlanFor(const v1::Machine& agent) const {
     for (const PlannedQuery& query : entry.queries) {
       *plan.add_queries() = ToProto(query);
     }
+    for (const InstanceRule& rule : entry.rules) {
+      *plan.add_instance_rules() = ToProto(rule);
+    }
   }
   for (const auto& [id, queries] : additions_) {
     const auto of_agent = queries.find(agent.name());

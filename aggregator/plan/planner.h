@@ -1,7 +1,8 @@
 // Decides which queries each agent runs.
 //
-// An agent's plan consists of the queries of all matching configuration
-// entries, in the order of the entries, followed by temporary additions. An
+// An agent's plan consists of the queries and instance rules of all matching
+// configuration entries, in the order of the entries, followed by temporary
+// additions, to which the rules apply, too. An
 // agent that matches no entry runs the queries of its own configuration.
 //
 // Invariants:
@@ -22,7 +23,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "aggregator/plan/plan_entry.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "fleetperf/v1/configuration.pb.h"
 
 namespace fleetperf::aggregator {

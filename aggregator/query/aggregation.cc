@@ -49,6 +49,14 @@ AggregateFunction FunctionOf(const FoundSeries& series) {
   return is_mean ? AggregateFunction::kAverage : AggregateFunction::kSum;
 }
 
+// Describes the values as plain numbers, whatever the counter's are.
+void SetNumberOfSeries(v1::Series* series) {
+  series->clear_unit();
+  series->set_type(perflib::kPerfCounterLargeRawcount);
+  series->clear_attrib();
+  series->clear_default_scale();
+}
+
 // Returns the percentage; std::nullopt if `function` is not a percentile.
 std::optional<size_t> PercentileOf(AggregateFunction function) {
   switch (function) {
@@ -65,7 +73,13 @@ std::optional<size_t> PercentileOf(AggregateFunction function) {
   }
 }
 
-// Returns the name of the program whose process an instance is.
+std::string ValueOf(const Labels& labels, const std::string& name) {
+  const auto found = labels.find(name);
+  return found != labels.end() ? found->second : "";
+}
+
+}  // namespace
+
 std::string ProgramOf(const std::string& instance) {
   const size_t colon = instance.rfind(':');
   if (colon == std::string::npos || colon + 1 == instance.size() ||
@@ -76,19 +90,12 @@ std::string ProgramOf(const std::string& instance) {
   return instance.substr(0, colon);
 }
 
-std::string ValueOf(const Labels& labels, const std::string& name) {
-  const auto found = labels.find(name);
-  return found != labels.end() ? found->second : "";
-}
-
-}  // namespace
-
 void AggregatedWindow::Add(const CounterFormula& formula,
                            AggregateFunction function, const WindowValue& value,
                            double weight) {
   ++series_;
   breaks_ += value.breaks;
-  coverage_ += value.coverage;
+  coverage_.Add(CoverageWhilePresent(value.coverage, value.presence));
   if (value.result.cause != GapCause::kNone) cause_ = value.result.cause;
   if (!value.result.ok()) {
     problem_ = value.result;
@@ -109,8 +116,7 @@ void AggregatedWindow::Add(const CounterFormula& formula,
   // Numerators and denominators of different formulas cannot be added.
   if (value.ratio.denominator > 0 && formula.formula == formula_.formula &&
       formula.scale == formula_.scale) {
-    ratio_sum_.AddProduct(value.ratio.value, value.ratio.denominator);
-    denominators_.Add(value.ratio.denominator);
+    AddGrowth(formula_, value.ratio, &ratio_);
     ++ratios_;
   }
 }
@@ -129,7 +135,7 @@ double AggregatedWindow::Combined(AggregateFunction function) const {
     default:
       break;
   }
-  if (ratios_ == with_values_) return ratio_sum_.DividedBy(denominators_);
+  if (ratios_ == with_values_) return CalculateGrowth(formula_, ratio_).value;
   return sum_.DividedBy(weights_);
 }
 
@@ -142,8 +148,9 @@ double AggregatedWindow::Percentile(size_t percent) const {
 }
 
 WindowValue AggregatedWindow::Finish(AggregateFunction function) const {
-  WindowValue value{.breaks = breaks_,
-                    .coverage = coverage_ / static_cast<double>(series_)};
+  WindowValue value{
+      .breaks = breaks_,
+      .coverage = coverage_.DividedBy(static_cast<double>(series_))};
   value.result =
       with_values_ > 0 ? CalculatedValue::Of(Combined(function)) : problem_;
   if (value.result.ok()) value.result.cause = cause_;
@@ -186,6 +193,7 @@ v1::Series GroupedSeries::Describe(const v1::Series& series,
   if (const auto instance = InstanceOf(series)) group.set_instance(*instance);
   group.clear_instance_id();
   group.clear_instance_index();
+  group.clear_is_aggregate();
   if (aggregation_.across_counters) group.set_counter("*");
   group.set_path(absl::StrCat(
       "\\", perflib::EscapeName(series.counterset()), "\\",
@@ -235,7 +243,9 @@ void GroupedSeries::Add(const FoundSeries& found, const Labels& labels,
                          : aggregation_.function;
     state.has_windows = has_windows;
     state.series = Describe(result.series, labels);
-    if (state.function == AggregateFunction::kCount) state.series.clear_unit();
+    if (state.function == AggregateFunction::kCount) {
+      SetNumberOfSeries(&state.series);
+    }
   }
   const size_t windows = state.windows.size();
   if (has_windows) {
@@ -259,6 +269,10 @@ void GroupedSeries::Add(const FoundSeries& found, const Labels& labels,
   if (result.stopped.has_value()) {
     state.stopped = std::max(state.stopped, *result.stopped);
   }
+  state.all_ended = state.all_ended && result.ended.has_value();
+  if (result.ended.has_value()) {
+    state.ended = std::max(state.ended, *result.ended);
+  }
   if (!is_new) held_ -= state.total.held();
   state.total.Add(found.formula, state.function, result.total,
                   WeightOf(result, result.total));
@@ -274,6 +288,7 @@ absl::StatusOr<std::vector<SeriesResult>> GroupedSeries::Take(
     group.series = std::move(state.series);
     group.total = state.total.Finish(state.function);
     if (state.all_stopped) group.stopped = state.stopped;
+    if (state.all_ended) group.ended = state.ended;
     for (const auto& [time, values] : state.windows) {
       RETURN_IF_ERROR(meter->Work(values.held()));
       group.points.push_back({state.has_windows ? time : state.newest,

@@ -12,14 +12,15 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "aggregator/formula/counter_formula.h"
-#include "aggregator/formula/precise_sum.h"
-#include "aggregator/formula/window.h"
 #include "aggregator/query/range_evaluator.h"
 #include "aggregator/query/series_reader.h"
 #include "aggregator/query/series_result.h"
 #include "aggregator/samples/labels.h"
 #include "fleetperf/v1/values.pb.h"
+#include "values/counter_formula.h"
+#include "values/exact_sum.h"
+#include "values/formula.h"
+#include "values/window.h"
 
 namespace fleetperf::aggregator {
 
@@ -54,11 +55,17 @@ struct Aggregation {
   std::vector<std::string> labels;  // names of labels of the machines
 };
 
+// Returns the name of the program whose process an instance is: "nginx" of
+// "nginx:1234". Other instances are returned as they are.
+std::string ProgramOf(const std::string& instance);
+
 // The values of a group's series in one window, each with a weight from 0 to 1:
 // the sum is that of value * weight, the average that sum divided by the sum of
 // weights, the count the sum of weights. The average of ratios (types with a
 // base) of one formula is the sum of the numerators divided by the sum of the
-// denominators. A value without weight is none.
+// denominators. A value without weight is none. Sums are exact, and rounded
+// once by Finish: values do not depend on the order of the series, unless the
+// least common multiple of their clocks' frequencies exceeds 2^62.
 class AggregatedWindow {
  public:
   // For percentiles, keeps all values.
@@ -77,15 +84,14 @@ class AggregatedWindow {
   uint64_t series_ = 0;       // number of series
   uint64_t with_values_ = 0;  // number of series with a value
   uint64_t ratios_ = 0;       // number of series with a ratio
-  PreciseSum sum_;            // of value * weight
-  PreciseSum weights_;        // their sum
-  PreciseSum ratio_sum_;      // of ratio * denominator
-  PreciseSum denominators_;   // their sum
+  ExactSum sum_;              // of value * weight
+  ExactSum weights_;          // their sum
+  Growth ratio_;              // the sum of ratios' N and D
   double smallest_ = 0;
   double largest_ = 0;
   std::vector<double> values_;
   uint64_t breaks_ = 0;
-  double coverage_ = 0;
+  ExactSum coverage_;        // their sum
   CalculatedValue problem_;  // of the last series without a value
   GapCause cause_ = GapCause::kNone;
 };
@@ -127,6 +133,8 @@ class GroupedSeries {
     // SeriesResult::stopped: whether all series have it, and the newest.
     bool all_stopped = true;
     absl::Time stopped = absl::InfinitePast();
+    bool all_ended = true;  // the same of SeriesResult::ended
+    absl::Time ended = absl::InfinitePast();
     bool ends_partially = false;  // the newest window is partial
   };
 

@@ -1,10 +1,10 @@
 #include "aggregator/query/arithmetic.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "perflib/counter_type.h"
+#include "values/quotient.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -75,67 +76,94 @@ absl::StatusOr<std::string> UnitOf(char symbol, const std::string& left,
                    "; only values of one unit can be added or subtracted"));
 }
 
+bool IsSum(char symbol) { return symbol == '+' || symbol == '-'; }
+
+ExactSum SumOf(char symbol, ExactSum left, const ExactSum& right) {
+  if (symbol == '+') {
+    left.Add(right);
+  } else {
+    left.Subtract(right);
+  }
+  return left;
+}
+
+// `sum` is that of both numbers, if the operation is a sum.
 CalculatedValue ValueOf(char symbol, const CalculatedValue& left,
-                        const CalculatedValue& right) {
+                        const CalculatedValue& right, const ExactSum& sum) {
   if (!left.ok()) return left;
   if (!right.ok()) return right;
-  CalculatedValue result = left;  // includes the cause
-  if (result.cause == GapCause::kNone) result.cause = right.cause;
-  switch (symbol) {
-    case '+':
-      result.value += right.value;
-      break;
-    case '-':
-      result.value -= right.value;
-      break;
-    case '*':
-      result.value *= right.value;
-      break;
-    default:
-      if (right.value == 0) {
-        return CalculatedValue::Of(ValueStatus::kZeroDenominator);
-      }
-      result.value /= right.value;
+  double number = 0;
+  if (IsSum(symbol)) {
+    number = sum.Total();
+  } else if (symbol == '*') {
+    number = left.value * right.value;
+  } else if (right.value == 0) {
+    return CalculatedValue::Of(ValueStatus::kZeroDenominator);
+  } else {
+    number = left.value / right.value;
   }
-  if (!std::isfinite(result.value)) {
-    return CalculatedValue::Of(ValueStatus::kNotFinite);
+  CalculatedValue result = CalculatedValue::Of(number);
+  if (result.ok()) {
+    result.cause = left.cause != GapCause::kNone ? left.cause : right.cause;
   }
   return result;
 }
 
-WindowValue ValueOf(char symbol, const WindowValue& left,
-                    const WindowValue& right) {
-  return {.result = ValueOf(symbol, left.result, right.result),
-          .breaks = left.breaks + right.breaks,
-          .coverage = std::min(left.coverage, right.coverage),
-          .presence = std::min(left.presence, right.presence)};
-}
-
-// Combines the windows that both sides have.
-std::vector<Point> PointsOf(char symbol, const std::vector<Point>& left,
-                            const std::vector<Point>& right) {
-  std::vector<Point> points;
-  auto next = right.begin();
-  for (const Point& point : left) {
-    while (next != right.end() && next->time < point.time) ++next;
-    if (next == right.end()) break;
-    if (next->time != point.time) continue;
-    points.push_back({point.time, ValueOf(symbol, point.value, next->value),
-                      point.is_partial});
+// A value of a series: at a point, or the total.
+struct OperandValue {
+  OperandValue(const SeriesResult& result, size_t number)
+      : value(number < result.points.size() ? result.points[number].value
+                                            : result.total) {
+    if (result.sums.empty()) {
+      sum.Add(value.result.value);
+    } else {
+      sum = result.sums[number];
+    }
   }
-  return points;
+
+  const WindowValue& value;
+  ExactSum sum;
+};
+
+// If the operation is a sum, adds it to `sums`.
+WindowValue ValueOf(char symbol, const OperandValue& left,
+                    const OperandValue& right, std::vector<ExactSum>* sums) {
+  ExactSum sum;
+  if (IsSum(symbol)) {
+    sum = SumOf(symbol, left.sum, right.sum);
+    sums->push_back(sum);
+  }
+  return {.result = ValueOf(symbol, left.value.result, right.value.result, sum),
+          .breaks = left.value.breaks + right.value.breaks,
+          .coverage = std::min(left.value.coverage, right.value.coverage),
+          .presence = std::min(left.value.presence, right.value.presence)};
 }
 
-// Less than `there` can be known if a clock was set back, so that a break
-// covers other intervals.
-double PresenceOf(int64_t there, int64_t known) {
-  return there < known ? static_cast<double>(there) / static_cast<double>(known)
-                       : 1;
+// Sets the values of the result: the windows that both sides have, and the
+// total.
+void SetValues(char symbol, const SeriesResult& left, const SeriesResult& right,
+               SeriesResult* result) {
+  const auto value_at = [&](size_t at_left, size_t at_right) {
+    return ValueOf(symbol, OperandValue(left, at_left),
+                   OperandValue(right, at_right), &result->sums);
+  };
+  size_t next = 0;
+  for (size_t i = 0; i < left.points.size(); ++i) {
+    const Point& point = left.points[i];
+    while (next < right.points.size() && right.points[next].time < point.time) {
+      ++next;
+    }
+    if (next == right.points.size()) break;
+    if (right.points[next].time != point.time) continue;
+    result->points.push_back({point.time, value_at(i, next), point.is_partial});
+  }
+  result->total = value_at(left.points.size(), right.points.size());
 }
 
 // Sets the presence of both series together: the time of the tick intervals in
 // which both were there, divided by the time of the intervals that are known
-// for both.
+// for both. Less than the former can be known if a clock was set back, so that
+// a break covers other intervals.
 void SetPresence(const SeriesResult& left, const SeriesResult& right,
                  SeriesResult* result) {
   if (left.intervals == nullptr || right.intervals == nullptr) return;
@@ -147,11 +175,10 @@ void SetPresence(const SeriesResult& left, const SeriesResult& right,
     if (!point.value.result.ok()) continue;
     const int64_t window = both.grid.WindowOf(point.time);
     point.value.presence =
-        PresenceOf(both.there.LengthIn(window), both.known.LengthIn(window));
+        PartOf(both.there.LengthIn(window), both.known.LengthIn(window));
   }
   if (result->total.result.ok()) {
-    result->total.presence =
-        PresenceOf(both.there.Length(), both.known.Length());
+    result->total.presence = PartOf(both.there.Length(), both.known.Length());
   }
   result->intervals = std::make_shared<const SeriesIntervals>(both);
 }
@@ -166,6 +193,12 @@ std::string TextOf(const Operation& operation, absl::string_view left,
   return absl::StrCat(side(left, operation.wraps_left), " ",
                       std::string(1, operation.symbol), " ",
                       side(right, operation.wraps_right));
+}
+
+std::optional<absl::Time> EarlierOf(const std::optional<absl::Time>& a,
+                                    const std::optional<absl::Time>& b) {
+  if (!a.has_value() || !b.has_value()) return a.has_value() ? a : b;
+  return std::min(*a, *b);
 }
 
 // `named` is the side whose machine and instance the result has.
@@ -186,14 +219,10 @@ absl::StatusOr<SeriesResult> Combine(const Operation& operation,
   series.set_type(perflib::kPerfCounterLargeRawcount);  // a plain number
   series.clear_attrib();
   series.clear_default_scale();
-  result.points = PointsOf(symbol, left.points, right.points);
-  result.total = ValueOf(symbol, left.total, right.total);
+  SetValues(symbol, left, right, &result);
   result.is_weighted = left.is_weighted && right.is_weighted;
-  result.stopped = left.stopped;
-  if (right.stopped.has_value()) {
-    result.stopped =
-        std::min(*right.stopped, left.stopped.value_or(*right.stopped));
-  }
+  result.stopped = EarlierOf(left.stopped, right.stopped);
+  result.ended = EarlierOf(left.ended, right.ended);
   SetPresence(left, right, &result);
   return result;
 }
@@ -201,6 +230,7 @@ absl::StatusOr<SeriesResult> Combine(const Operation& operation,
 // A constant, or the result of an operation on constants.
 struct Number {
   CalculatedValue value;
+  ExactSum sum;  // equal to the value, but not rounded
   std::string text;
 };
 
@@ -215,6 +245,7 @@ SeriesResult SeriesOf(const Number& number, const Operation& operation,
   if (operation.symbol == '+' || operation.symbol == '-') {
     result.series.set_unit(other.series.unit());
   }
+  result.sums.assign(other.points.size() + 1, number.sum);
   result.points.reserve(other.points.size());
   for (const Point& point : other.points) {
     result.points.push_back({point.time, value, point.is_partial});
@@ -262,7 +293,9 @@ class Calculation {
         operands_.push_back(std::move(result));
       }
     }
-    return std::move(operands_.back().series);
+    SeriesResults results = std::move(operands_.back().series);
+    for (SeriesResult& result : results) result.sums = {};
+    return results;
   }
 
  private:
@@ -274,8 +307,23 @@ class Calculation {
   }
 
   static Operand NumberOf(const Constant& constant) {
-    return {.is_number = true,
-            .number = {CalculatedValue::Of(constant.value), constant.text}};
+    Operand operand = {.is_number = true,
+                       .number = {.value = CalculatedValue::Of(constant.value),
+                                  .text = constant.text}};
+    operand.number.sum.Add(constant.value);
+    return operand;
+  }
+
+  static Number Apply(const Operation& operation, const Number& left,
+                      const Number& right) {
+    Number result = {.text = TextOf(operation, left.text, right.text)};
+    if (IsSum(operation.symbol)) {
+      result.sum = SumOf(operation.symbol, left.sum, right.sum);
+    }
+    result.value =
+        ValueOf(operation.symbol, left.value, right.value, result.sum);
+    if (!IsSum(operation.symbol)) result.sum.Add(result.value.value);
+    return result;
   }
 
   absl::StatusOr<Operand> Apply(const Operation& operation) {
@@ -283,9 +331,7 @@ class Calculation {
     const Operand right = std::move(operands_[operation.right]);
     Operand result = {.is_number = left.is_number && right.is_number};
     if (result.is_number) {
-      result.number = {
-          ValueOf(operation.symbol, left.number.value, right.number.value),
-          TextOf(operation, left.number.text, right.number.text)};
+      result.number = Apply(operation, left.number, right.number);
     } else if (left.is_number) {
       RETURN_IF_ERROR(ApplyToEach(operation, right.series, left.number,
                                   /*number_is_left=*/true));

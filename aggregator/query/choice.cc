@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "aggregator/formula/unit.h"
-#include "base/excerpt.h"
 #include "base/status_macros.h"
+#include "base/text/excerpt.h"
+#include "values/unit.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -103,23 +103,35 @@ absl::Status Chooser::Add(SeriesResult result) {
     if (!where.HoldsFor(RankOf(result))) return absl::OkStatus();
   }
   if (!is_ranking()) return sink_(std::move(result));
-  const double rank = RankOf(result);
-  const double order = choice_.top > 0 ? -rank : rank;
-  if (ranked_.size() == std::max(choice_.top, choice_.bottom)) {
-    const auto last = std::prev(ranked_.end());
-    // Among equal values, the series that arrived first stay.
-    if (order >= last->first) return absl::OkStatus();
-    held_ -= last->second.points.size();
-    ranked_.erase(last);
-  }
-  held_ += result.points.size();
-  ranked_.emplace(order, std::move(result));
+  Rank(std::move(result));
   return absl::OkStatus();
 }
 
+void Chooser::Rank(SeriesResult result) {
+  const auto counter = CounterOf(result.series);
+  auto known = rankings_.find(counter);
+  if (known == rankings_.end()) {
+    known = rankings_.emplace(counter, Ranking()).first;
+  }
+  Ranking& ranking = known->second;
+  result.share = RankOf(result);
+  const double order = choice_.top > 0 ? -*result.share : *result.share;
+  if (ranking.size() == std::max(choice_.top, choice_.bottom)) {
+    const auto last = std::prev(ranking.end());
+    // Among equal values, the series that arrived first stay.
+    if (order >= last->first) return;
+    held_ -= last->second.points.size();
+    ranking.erase(last);
+  }
+  held_ += result.points.size();
+  ranking.emplace(order, std::move(result));
+}
+
 absl::Status Chooser::Finish() {
-  for (auto& [order, result] : ranked_) {
-    RETURN_IF_ERROR(sink_(std::move(result)));
+  for (auto& [counter, ranking] : rankings_) {
+    for (auto& [order, result] : ranking) {
+      RETURN_IF_ERROR(sink_(std::move(result)));
+    }
   }
   return absl::OkStatus();
 }

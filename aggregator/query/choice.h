@@ -5,15 +5,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "aggregator/query/series_result.h"
 #include "fleetperf/v1/query.pb.h"
+#include "fleetperf/v1/values.pb.h"
 
 namespace fleetperf::aggregator {
 
@@ -44,12 +47,12 @@ struct Condition {
 absl::StatusOr<Condition> ConditionFromProto(const v1::Condition& proto);
 
 // A choice of the series for which `where` holds, or of the first few of these
-// by value: by value * weight over the whole range. A series without a value is
-// never chosen.
+// of each counter by value: by value * weight over the whole range. A series
+// without a value is never chosen.
 struct Choice {
   std::optional<Condition> where;
   // At most one of these is not 0. If both are 0, all series are chosen, in the
-  // order of arrival.
+  // order of arrival. Otherwise those of each counter follow each other.
   uint32_t top = 0;     // the number of largest values, largest first
   uint32_t bottom = 0;  // the number of smallest values, smallest first
 
@@ -57,6 +60,14 @@ struct Choice {
     return !where.has_value() && top == 0 && bottom == 0;
   }
 };
+
+// The counter of a series and its unit: what has others cannot be compared.
+using CounterKey = std::tuple<std::string, std::string, std::string>;
+
+// Returns the parts of the CounterKey of a series, which must outlive them.
+inline auto CounterOf(const v1::Series& series) {
+  return std::tie(series.counterset(), series.counter(), series.unit());
+}
 
 // Passes chosen series on: at once, or in Finish if the choice needs all
 // series. Thread-compatible.
@@ -74,11 +85,17 @@ class Chooser {
  private:
   bool is_ranking() const { return choice_.top > 0 || choice_.bottom > 0; }
 
+  // The first series of a counter so far: by value, negative if the largest are
+  // chosen, then by arrival. Kept in order, because sorting millions could not
+  // be cancelled.
+  using Ranking = std::multimap<double, SeriesResult>;
+
+  // Adds a series to the ranking of its counter.
+  void Rank(SeriesResult result);
+
   const Choice choice_;
   const ResultSink sink_;
-  // The first series so far: by value, negative if the largest are chosen, then
-  // by arrival. Kept in order, because sorting millions could not be cancelled.
-  std::multimap<double, SeriesResult> ranked_;
+  std::map<CounterKey, Ranking, std::less<>> rankings_;
   size_t held_ = 0;
 };
 

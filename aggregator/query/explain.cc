@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "aggregator/formula/formula_text.h"
-#include "aggregator/formula/window.h"
 #include "aggregator/query/expression.h"
 #include "aggregator/query/path_check.h"
 #include "aggregator/query/points.h"
@@ -18,6 +16,9 @@
 #include "aggregator/query/series_reader.h"
 #include "base/status_macros.h"
 #include "proto/conversions.h"
+#include "values/formula_text.h"
+#include "values/series_end.h"
+#include "values/window.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -25,9 +26,13 @@ namespace {
 constexpr size_t kMaxExplanations = 100;
 
 struct NewestSamples {
+  CounterFormula formula;
   std::optional<RawSample> older;
-  std::optional<RawSample> newer;
+  SeriesEnd end;
+  std::optional<Piece> piece;  // to the end
   absl::Duration interval;
+
+  const std::optional<RawSample>& newer() const { return end.sample(); }
 };
 
 // Keeps the newest two samples of each series at or before a time, and the
@@ -54,7 +59,9 @@ class NewestSink : public SeriesSink {
     }
   }
 
-  void Begin(const CounterFormula&) override { newest_.emplace_back(); }
+  void Begin(const CounterFormula& formula) override {
+    newest_.push_back({.formula = formula});
+  }
 
   absl::Status Add(size_t series, const SeriesRun& run) override {
     RETURN_IF_ERROR(meter_.Read(run.ticks()));
@@ -62,7 +69,9 @@ class NewestSink : public SeriesSink {
     newest.interval = run.interval();
     for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
       if (perflib::TimeOf(run.clocks(tick)) > time_) continue;
-      newest.older = std::exchange(newest.newer, run.Sample(tick));
+      newest.older = newest.newer();
+      newest.piece =
+          newest.end.Take(newest.formula, run.Sample(tick), run.interval());
     }
     return absl::OkStatus();
   }
@@ -97,9 +106,8 @@ class NewestSink : public SeriesSink {
 v1::Explanation Explain(const FoundSeries& found,
                         const NewestSamples& samples) {
   const CounterFormula& formula = found.formula;
-  const CalculatedValue value = ValueOfSample(
-      formula, *samples.newer,
-      PieceTo(formula, samples.older, *samples.newer, samples.interval));
+  const RawSample& newer = *samples.newer();
+  const CalculatedValue value = ValueOfSample(formula, newer, samples.piece);
   v1::Explanation explanation;
   *explanation.mutable_series() = found.series;
   explanation.set_counterset_guid(found.schema->registration.guid.ToString());
@@ -107,12 +115,11 @@ v1::Explanation Explain(const FoundSeries& found,
   if (formula.uses_two_samples() && samples.older.has_value()) {
     *explanation.mutable_older() = ToProto(*samples.older);
   }
-  *explanation.mutable_newer() = ToProto(*samples.newer);
+  *explanation.mutable_newer() = ToProto(newer);
   explanation.set_denominator(DenominatorText(formula));
   explanation.set_formula(FormulaText(formula));
   if (value.ok()) {
-    explanation.set_arithmetic(
-        ArithmeticText(formula, samples.older, *samples.newer));
+    explanation.set_arithmetic(ArithmeticText(formula, samples.older, newer));
     explanation.set_value(value.value);
   }
   explanation.set_status(ToProto(value.status));
@@ -130,8 +137,9 @@ absl::StatusOr<v1::ExplainValueResponse> RunExplain(
       .store = store, .now_of = now_of, .is_cancelled = is_cancelled};
   QueryMeter meter(context);
   const std::vector<std::string> known = store.directory().CountersetNames();
-  ASSIGN_OR_RETURN(const std::vector<std::string> texts,
-                   ParsePlainPaths({path}, known));
+  ASSIGN_OR_RETURN(
+      const std::vector<std::string> texts,
+      ParsePlainPaths({path}, known, CountersOf(store.directory())));
   ASSIGN_OR_RETURN(PathSet paths, PathSet::Parse(texts, known));
   paths.LimitTo(machines);
   ASSIGN_OR_RETURN(const Selected selected,
@@ -152,8 +160,9 @@ absl::StatusOr<v1::ExplainValueResponse> RunExplain(
     sink.AddFailures(machine, &response);
     for (const FoundSeries& found : machine_series.series) {
       const NewestSamples& samples = sink.Of(found.number);
-      if (!samples.newer.has_value() ||
-          at - TimeOf(*samples.newer) > samples.interval * kMaxIntervalsApart) {
+      if (!samples.newer().has_value() ||
+          at - TimeOf(*samples.newer()) >
+              samples.interval * kMaxIntervalsApart) {
         continue;
       }
       path_check.AddSeries(machine, *found.schema, found.formula.counter_id,

@@ -7,8 +7,8 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/query/resolver.h"
-#include "base/excerpt.h"
-#include "base/suggest.h"
+#include "base/text/excerpt.h"
+#include "base/text/suggest.h"
 #include "perflib/path.h"
 
 namespace fleetperf::aggregator {
@@ -24,7 +24,7 @@ std::optional<absl::Status> ExplainNames(const std::string& text,
                                          const IsCancelled& is_cancelled) {
   std::vector<std::string> counterset_names;
   std::vector<std::string> counter_names;
-  bool counterset_found = false;
+  std::string found;  // the first counterset that matches
   const auto matches = [&](const std::string& machine) {
     return path.machine.Matches(machine) && machines.Matches(machine);
   };
@@ -38,7 +38,7 @@ std::optional<absl::Status> ExplainNames(const std::string& text,
         !mismatch.ok()) {
       return mismatch;
     }
-    counterset_found = true;
+    if (found.empty()) found = registration.name;
     for (const CounterRegistration& counter : registration.counters) {
       if (!IsShown(counter)) continue;
       if (path.MatchesCounter(counter.name, counter.counter_id)) {
@@ -48,7 +48,7 @@ std::optional<absl::Status> ExplainNames(const std::string& text,
     }
   }
   if (counterset_names.empty() || !fleet->HasMachines()) return std::nullopt;
-  if (!counterset_found) {
+  if (found.empty()) {
     return absl::NotFoundError(
         absl::StrCat(Excerpt(text), ": there is no counterset \"",
                      Excerpt(path.counterset.text()), "\"",
@@ -58,17 +58,16 @@ std::optional<absl::Status> ExplainNames(const std::string& text,
   return absl::NotFoundError(absl::StrCat(
       Excerpt(text), ": there is no counter \"", Excerpt(path.counter.text()),
       "\"",
-      DidYouMeanOrSee(path.counter.text(), counter_names,
-                      absl::StrCat("fleetperf counters '",
-                                   Excerpt(path.counterset.text()), "'"))));
+      DidYouMeanOrSee(
+          path.counter.text(), counter_names,
+          absl::StrCat("fleetperf counters ", ShellQuoted(Excerpt(found))))));
 }
 
 absl::Status NotCollected(const std::string& path, size_t machines) {
-  return absl::NotFoundError(absl::StrCat(
-      Excerpt(path), ": this is not collected; ", machines,
-      machines == 1 ? " machine could: " : " machines could: ",
-      "add it to \"plans\" in the aggregator's configuration, or collect it "
-      "for a while, as an operator: --collect 60s"));
+  return absl::NotFoundError(
+      absl::StrCat(Excerpt(path), ": this is not collected; ", machines,
+                   machines == 1 ? " machine could: " : " machines could: ",
+                   CollectAdvice(path)));
 }
 
 }  // namespace

@@ -14,8 +14,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "base/excerpt.h"
 #include "base/status_macros.h"
+#include "base/text/excerpt.h"
 #include "perflib/path.h"
 
 namespace fleetperf::aggregator {
@@ -25,7 +25,7 @@ using perflib::Path;
 
 constexpr absl::string_view kQuotes = "'\"";
 
-// The limit of places in a text where a path without quotes could end.
+// The limit of places where a path without quotes could end.
 constexpr size_t kMaxPathEnds = 64;
 
 size_t DigitsAt(absl::string_view text, size_t at) {
@@ -65,7 +65,7 @@ int PrecedenceOf(char symbol) { return symbol == '*' || symbol == '/' ? 2 : 1; }
 constexpr int kNoOperator = 3;
 
 // Whether `text` starts with an operand, and not with a part of a name. In
-// parentheses, a number can end at ")".
+// parentheses, a number can end at ")", and spaces may precede that.
 bool StartsOperand(absl::string_view text, bool in_parentheses) {
   while (absl::ConsumePrefix(&text, "(")) {
     text = absl::StripLeadingAsciiWhitespace(text);
@@ -75,7 +75,8 @@ bool StartsOperand(absl::string_view text, bool in_parentheses) {
   if (number > 0) {
     text.remove_prefix(number);
     return text.empty() || OperatorOf(text).has_value() ||
-           (in_parentheses && absl::StartsWith(text, ")"));
+           (in_parentheses &&
+            absl::StartsWith(absl::StripLeadingAsciiWhitespace(text), ")"));
   }
   if (!text.empty() && absl::StrContains(kQuotes, text.front())) {
     text.remove_prefix(1);
@@ -97,8 +98,9 @@ struct Part {
 
 class ExpressionParser {
  public:
-  ExpressionParser(absl::string_view text, absl::Span<const std::string> known)
-      : text_(text), rest_(text), known_(known) {}
+  ExpressionParser(absl::string_view text, absl::Span<const std::string> known,
+                   const IsKnownCounter& is_known)
+      : text_(text), rest_(text), known_(known), is_known_(is_known) {}
 
   absl::StatusOr<Expression> Parse() {
     RETURN_IF_ERROR(ParseOperations(PrecedenceOf('+')).status());
@@ -128,7 +130,8 @@ class ExpressionParser {
         text_.begin(), text_.end() - static_cast<ptrdiff_t>(rest_.size()),
         [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; });
     return Error(absl::StrCat("at character ", characters + 1,
-                              " of the expression: expected ", what));
+                              " of the expression: expected ", what,
+                              how_read_));
   }
 
   void SkipSpaces() { rest_ = absl::StripLeadingAsciiWhitespace(rest_); }
@@ -208,14 +211,21 @@ class ExpressionParser {
     return AddPath(text);
   }
 
-  // Returns the size of the path without quotes that starts `rest_`. It ends
-  // before the first operator, or the first ")" without a "(" in the path,
-  // before which its text is a path. Returns InvalidArgument if there are too
-  // many such places, because each of them costs as much as a path.
+  // Returns the size of the path without quotes that starts `rest_`. The path
+  // can end before an operator and an operand, before a ")" without a "(" in
+  // the path, and at the end of the text. It ends at the first of these places
+  // before which it names a known counter. If there is none, it ends at the
+  // first operator after a known counter, which is an error; otherwise at the
+  // first place before which its text is a path. Returns InvalidArgument if
+  // there are too many places, because each costs as much as a path.
   absl::StatusOr<size_t> PathSize() {
     size_t open = 0;
+    size_t places = 0;
+    std::optional<size_t> first_path;
+    std::optional<size_t> first_known;
     for (size_t i = 1; i < rest_.size(); ++i) {
       bool can_end = false;
+      bool may_be_known = false;
       if (rest_[i] == '(') {
         ++open;
       } else if (rest_[i] == ')' && open > 0) {
@@ -224,16 +234,41 @@ class ExpressionParser {
         can_end = open_ > 0;
       } else if (OperatorOf(rest_.substr(i)).has_value()) {
         can_end = StartsOperand(rest_.substr(i + 3), open_ > 0);
+        may_be_known = is_known_ && !first_known.has_value();
       }
-      if (!can_end) continue;
-      if (++ends_ > kMaxPathEnds) {
+      if (!can_end && !may_be_known) continue;
+      if (++places > kMaxPathEnds) {
         return Error(
             "too many operators and parentheses in a path without quotes; "
             "write it in quotes");
       }
-      if (perflib::ParsePath(rest_.substr(0, i), known_).ok()) return i;
+      const absl::string_view text = rest_.substr(0, i);
+      const bool is_known = NamesKnownCounter(text);
+      if (is_known && can_end) return i;
+      if (is_known) first_known = i;
+      if (!can_end || first_path.has_value() || !PathOf(text).ok()) continue;
+      if (!is_known_) return i;
+      first_path = i;
     }
-    return rest_.size();
+    if (NamesKnownCounter(rest_)) return rest_.size();
+    if (!first_known.has_value()) return first_path.value_or(rest_.size());
+    how_read_ = absl::StrCat(
+        "; the path ends there because ",
+        Excerpt(rest_.substr(0, *first_known)),
+        " is a counter; write a path with a longer name in quotes");
+    return *first_known;
+  }
+
+  // Parses a path without quotes. Spaces before a ")" are not part of it.
+  absl::StatusOr<Path> PathOf(absl::string_view text) const {
+    if (open_ > 0) text = absl::StripTrailingAsciiWhitespace(text);
+    return perflib::ParsePath(text, known_);
+  }
+
+  bool NamesKnownCounter(absl::string_view text) const {
+    if (!is_known_) return false;
+    const auto path = PathOf(text);
+    return path.ok() && is_known_(*path);
   }
 
   absl::StatusOr<Part> AddPath(absl::string_view text) {
@@ -296,17 +331,23 @@ class ExpressionParser {
   const absl::string_view text_;
   absl::string_view rest_;
   const absl::Span<const std::string> known_;
+  const IsKnownCounter& is_known_;
+  std::string how_read_;  // "; ...": why a path ended where it did
   Expression expression_;
   std::vector<Path> paths_;  // of expression_.paths
   size_t operands_ = 0;
   size_t open_ = 0;  // parentheses
-  size_t ends_ = 0;  // places where a path without quotes could end
 };
 
 }  // namespace
 
+IsKnownCounter CountersOf(const Directory& directory) {
+  return [&directory](const Path& path) { return directory.HasCounter(path); };
+}
+
 absl::StatusOr<Expression> ParseExpression(
-    absl::string_view text, absl::Span<const std::string> known_countersets) {
+    absl::string_view text, absl::Span<const std::string> known_countersets,
+    const IsKnownCounter& is_known) {
   if (text.size() > kMaxExpressionSize) {
     return absl::InvalidArgumentError(
         absl::StrCat("a path or expression of ", text.size(),
@@ -321,16 +362,17 @@ absl::StatusOr<Expression> ParseExpression(
                       .paths = {std::string(text)},
                       .nodes = {PathOperand{}}};
   }
-  return ExpressionParser(text, known_countersets).Parse();
+  return ExpressionParser(text, known_countersets, is_known).Parse();
 }
 
 absl::StatusOr<std::vector<std::string>> ParsePlainPaths(
     const std::vector<std::string>& texts,
-    absl::Span<const std::string> known_countersets) {
+    absl::Span<const std::string> known_countersets,
+    const IsKnownCounter& is_known) {
   std::vector<std::string> paths;
   for (const std::string& text : texts) {
     ASSIGN_OR_RETURN(Expression expression,
-                     ParseExpression(text, known_countersets));
+                     ParseExpression(text, known_countersets, is_known));
     if (!expression.is_path()) {
       return absl::InvalidArgumentError(
           absl::StrCat(Excerpt(text),

@@ -11,6 +11,7 @@
 #define FLEETPERF_AGGREGATOR_QUERY_EXPRESSION_H_
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -18,6 +19,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "aggregator/samples/directory.h"
+#include "perflib/path.h"
 
 namespace fleetperf::aggregator {
 
@@ -69,18 +72,28 @@ struct Expression {
   bool is_path() const { return nodes.size() == 1; }
 };
 
+// Returns whether there is a counter that a path names, on any machine and of
+// any instance. Empty: none is known.
+using IsKnownCounter = std::function<bool(const perflib::Path& path)>;
+
+// Returns the function of a directory, which must outlive it.
+IsKnownCounter CountersOf(const Directory& directory);
+
 // Parses a path or an expression. Returns InvalidArgument, with the position in
 // the text, if it is neither, if a path beside an operator does not name one
 // counter, if there is no path, or if a limit is exceeded. The text of a path
-// is checked only if it is part of an expression.
+// is checked only if it is part of an expression. `is_known` tells operators
+// from names that contain them.
 absl::StatusOr<Expression> ParseExpression(
-    absl::string_view text, absl::Span<const std::string> known_countersets);
+    absl::string_view text, absl::Span<const std::string> known_countersets,
+    const IsKnownCounter& is_known = nullptr);
 
 // Returns the paths that the texts are, without quotes, for requests that do
 // not calculate. Returns InvalidArgument if a text is an expression.
 absl::StatusOr<std::vector<std::string>> ParsePlainPaths(
     const std::vector<std::string>& texts,
-    absl::Span<const std::string> known_countersets);
+    absl::Span<const std::string> known_countersets,
+    const IsKnownCounter& is_known = nullptr);
 
 }  // namespace fleetperf::aggregator
 

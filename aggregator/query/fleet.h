@@ -39,7 +39,7 @@ struct FleetCounterset {
 // listings omit.
 bool IsShown(const perflib::CounterRegistration& counter);
 
-// Decoded catalogues, of any store. Thread-safe.
+// Decoded catalogues of a store. Thread-safe.
 class CatalogueCache {
  public:
   using Schemas = std::vector<std::shared_ptr<const Schema>>;
@@ -59,15 +59,7 @@ class CatalogueCache {
 // if the caller is gone.
 class Fleet {
  public:
-  explicit Fleet(ReadableStore* store,
-                 std::shared_ptr<CatalogueCache> catalogues =
-                     std::make_shared<CatalogueCache>())
-      : store_(*store), catalogues_(std::move(catalogues)) {}
-
-  // The cache, for fleets with some of the same catalogues.
-  const std::shared_ptr<CatalogueCache>& catalogues() const {
-    return catalogues_;
-  }
+  explicit Fleet(ReadableStore* store) : store_(*store) {}
 
   // Whether an agent has ever connected.
   bool HasMachines() const { return store_.directory().HasMachines(); }
@@ -101,11 +93,11 @@ class Fleet {
  private:
   std::shared_ptr<const CatalogueCache::Schemas> Catalogue(
       const std::string& hash) {
-    return catalogues_->Get(hash, store_);
+    return catalogues_.Get(hash, store_);
   }
 
   ReadableStore& store_;
-  const std::shared_ptr<CatalogueCache> catalogues_;
+  CatalogueCache catalogues_;
 };
 
 }  // namespace fleetperf::aggregator

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "aggregator/query/range_evaluator.h"
+#include "aggregator/query/silent_machines.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -18,9 +19,10 @@ namespace {
 class Evaluators : public SeriesSink {
  public:
   Evaluators(const WindowGrid& grid, const Evaluation& evaluation,
-             size_t max_held, QueryMeter* meter)
+             size_t max_held, bool takes_folds, QueryMeter* meter)
       : grid_(grid),
         evaluation_(evaluation),
+        takes_folds_(takes_folds),
         intervals_(grid, evaluation.keeps_intervals),
         limit_(max_held),
         meter_(*meter) {}
@@ -33,7 +35,8 @@ class Evaluators : public SeriesSink {
     const bool combines = evaluation_.only_windows ||
                           grid_.step == absl::ZeroDuration() ||
                           grid_.step > interval;
-    return combines && RangeEvaluator::TakesFolds(formula, evaluation_.over) &&
+    return takes_folds_ && combines &&
+           RangeEvaluator::TakesFolds(formula, evaluation_.over) &&
            intervals_.AreTogether(second, last);
   }
 
@@ -48,7 +51,10 @@ class Evaluators : public SeriesSink {
     return evaluation_.needs_instance_names;
   }
 
-  void BeginFrame(const Frame& frame) override { intervals_.Add(frame); }
+  void BeginFrame(const Frame& frame) override {
+    intervals_.Add(frame);
+    has_ticks_ = has_ticks_ || HasTickIn(frame, grid_);
+  }
 
   void Begin(const CounterFormula& formula) override {
     evaluators_.emplace_back(formula, grid_, evaluation_.over,
@@ -75,8 +81,8 @@ class Evaluators : public SeriesSink {
     // ended.
     const bool goes_on =
         newest.has_value() && found.last_tick - *newest <= longest;
-    const IntervalTimes& times =
-        intervals_.TimesOf(*found.schema, found.formula.counter_id);
+    const IntervalTimes& times = intervals_.TimesOf(
+        *found.schema, found.formula.counter_id, evaluator.queries());
     SeriesResult result{
         .series = std::move(found.series),
         .points = evaluator.Finish(goes_on, losses, times),
@@ -86,6 +92,7 @@ class Evaluators : public SeriesSink {
         grid_.end - *newest > longest) {
       result.stopped = newest;
     }
+    if (!goes_on) result.ended = newest;
     if (evaluation_.keeps_intervals) {
       result.intervals = IntervalsOf(found, evaluator.TakeIntervals());
     }
@@ -103,13 +110,22 @@ class Evaluators : public SeriesSink {
                         .known = all->Without(there.broken)});
   }
 
+  // See RangeEvaluator.
+  bool needs_samples() const {
+    return std::any_of(evaluators_.begin(), evaluators_.end(),
+                       [](const RangeEvaluator& evaluator) {
+                         return evaluator.needs_samples();
+                       });
+  }
   bool exceeds_limit() const { return held_ > limit_; }
   size_t max_held() const { return max_held_; }  // so far
   size_t samples() const { return samples_; }    // samples read
+  bool has_ticks() const { return has_ticks_; }  // in the range
 
  private:
   const WindowGrid grid_;
   const Evaluation evaluation_;
+  const bool takes_folds_;
   TickIntervals intervals_;
   const size_t limit_;  // of held_
   QueryMeter& meter_;
@@ -117,6 +133,7 @@ class Evaluators : public SeriesSink {
   size_t held_ = 0;  // windows and values of all series
   size_t max_held_ = 0;
   size_t samples_ = 0;
+  bool has_ticks_ = false;
 };
 
 }  // namespace
@@ -125,16 +142,27 @@ absl::StatusOr<std::optional<MachineAnswer>> EvaluateMachine(
     ReadableStore& store, const std::string& machine,
     const std::vector<SelectedCounterset>& countersets, const WindowGrid& grid,
     const Evaluation& evaluation, size_t max_held, QueryMeter* meter) {
-  Evaluators evaluators(grid, evaluation, max_held, meter);
-  auto read = ReadSeries(store, machine, countersets, grid.start, grid.end,
-                         &evaluators);
-  if (evaluators.exceeds_limit()) {
-    meter->Forget(evaluators.samples());
+  auto evaluators = std::make_unique<Evaluators>(grid, evaluation, max_held,
+                                                 /*takes_folds=*/true, meter);
+  const auto read_all = [&] {
+    return ReadSeries(store, machine, countersets, grid.start, grid.end,
+                      evaluators.get());
+  };
+  auto read = read_all();
+  if (read.ok() && evaluators->needs_samples()) {
+    meter->Forget(evaluators->samples());
+    evaluators = std::make_unique<Evaluators>(grid, evaluation, max_held,
+                                              /*takes_folds=*/false, meter);
+    read = read_all();
+  }
+  if (evaluators->exceeds_limit()) {
+    meter->Forget(evaluators->samples());
     return std::nullopt;
   }
   RETURN_IF_ERROR(read.status());
   MachineAnswer answer{.instance_names = std::move(read->instance_names),
-                       .max_held = evaluators.max_held()};
+                       .has_ticks = evaluators->has_ticks(),
+                       .max_held = evaluators->max_held()};
   // So the answer does not depend on how samples are stored.
   std::vector<FoundSeries*> by_path;
   for (FoundSeries& found : read->series) by_path.push_back(&found);
@@ -144,7 +172,7 @@ absl::StatusOr<std::optional<MachineAnswer>> EvaluateMachine(
                    });
   for (FoundSeries* found : by_path) {
     if (found->is_unnamed_aggregate && !evaluation.unnamed_aggregates) continue;
-    SeriesAnswer series = evaluators.Finish(std::move(*found), read->losses);
+    SeriesAnswer series = evaluators->Finish(std::move(*found), read->losses);
     RETURN_IF_ERROR(meter->Work(series.result.points.size()));
     if (!series.result.points.empty()) {
       answer.series.push_back(std::move(series));

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "aggregator/formula/window.h"
 #include "aggregator/query/query_context.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/query/series_reader.h"
 #include "aggregator/query/series_result.h"
 #include "aggregator/query/window_grid.h"
 #include "aggregator/store/readable_store.h"
+#include "values/window.h"
 
 namespace fleetperf::aggregator {
 
@@ -30,6 +30,8 @@ struct MachineAnswer {
   std::vector<SeriesAnswer> series;
   // The names of all instances in the range, selected or not, if needed.
   InstanceNames instance_names;
+  // Whether the machine has a tick in the range, of any counter selected.
+  bool has_ticks = false;
   // The maximum number of windows and values in memory at a time.
   size_t max_held = 0;
 };

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/excerpt.h"
+#include "base/text/excerpt.h"
 
 namespace fleetperf::aggregator {
 

@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "aggregator/query/series.h"
-#include "base/excerpt.h"
-#include "base/suggest.h"
-#include "base/units.h"
+#include "base/text/excerpt.h"
+#include "base/text/suggest.h"
+#include "base/text/units.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -19,6 +19,9 @@ using perflib::Path;
 
 // The limit of names compared for a suggestion.
 constexpr size_t kMaxSuggestions = 10'000;
+
+// The limit of countersets of machines that are read to explain a miss.
+constexpr size_t kMaxReads = 100;
 
 // The type URL of the payload with the path.
 constexpr char kMissingPath[] = "fleetperf/missing_path";
@@ -66,8 +69,7 @@ void PathCheck::AddSeries(const std::string& machine, const Schema& schema,
     return path.machine.Matches(machine) &&
            path.MatchesCounterset(registration.name, registration.guid) &&
            path.MatchesCounter(counter->name, counter_id) &&
-           (!path.instance.has_value() || path.instance->Matches(instance)) &&
-           path.instance_index.value_or(index) == index;
+           path.SelectsInstance(instance, index);
   });
 }
 
@@ -82,28 +84,36 @@ void PathCheck::AddInstances(const std::string& machine,
           !path.counterset.Matches(counterset)) {
         continue;
       }
-      for (const std::string& name : instances) {
+      for (const auto& [name, is_aggregate] : instances) {
         if (pending.seen.size() == kMaxSuggestions) return;
-        pending.seen.insert(name);
+        if (pending.seen.empty()) {
+          pending.counterset = path.counterset_guid.has_value()
+                                   ? path.counterset.text()
+                                   : counterset;
+        }
+        pending.seen.emplace(name, is_aggregate);
       }
     }
   }
 }
 
 std::vector<absl::Status> PathCheck::Missing(
-    const Directory& directory, const IsCancelled& is_cancelled) const {
+    const Directory& directory, const IsCancelled& is_cancelled,
+    const TickAfterRange& tick_after) const {
   std::vector<absl::Status> missing;
   for (const Pending& pending : pending_) {
     if (!CheckNotCancelled(is_cancelled).ok()) break;
     // Aggregates that a choice or combination leaves out are samples, too.
-    const auto matches = [&](const std::string& name) {
-      return pending.path.path.instance->Matches(name);
-    };
-    if (std::any_of(pending.seen.begin(), pending.seen.end(), matches) &&
-        std::all_of(pending.seen.begin(), pending.seen.end(), IsAggregate)) {
+    const auto& seen = pending.seen;
+    if (std::any_of(seen.begin(), seen.end(),
+                    [&](const auto& one) {
+                      return pending.path.path.MatchesInstance(one.first);
+                    }) &&
+        std::all_of(seen.begin(), seen.end(),
+                    [](const auto& one) { return one.second; })) {
       continue;
     }
-    absl::Status status = Explain(pending, directory, is_cancelled);
+    absl::Status status = Explain(pending, directory, is_cancelled, tick_after);
     if (!CheckNotCancelled(is_cancelled).ok()) break;
     status.SetPayload(kMissingPath, absl::Cord(pending.path.text));
     missing.push_back(std::move(status));
@@ -113,25 +123,34 @@ std::vector<absl::Status> PathCheck::Missing(
 
 absl::Status PathCheck::Explain(const Pending& pending,
                                 const Directory& directory,
-                                const IsCancelled& is_cancelled) const {
+                                const IsCancelled& is_cancelled,
+                                const TickAfterRange& tick_after) const {
   const std::string text = Excerpt(pending.path.text);
   const Path& path = pending.path.path;
   const auto& seen = pending.seen;
   if (path.instance.has_value() && !seen.empty() &&
-      std::none_of(seen.begin(), seen.end(), [&](const std::string& name) {
-        return path.instance->Matches(name);
+      std::none_of(seen.begin(), seen.end(), [&](const auto& one) {
+        return path.MatchesInstance(one.first);
       })) {
-    const std::string& instance = path.instance->text();
+    const std::string& instance = path.literal_instance.has_value()
+                                      ? path.literal_instance->text()
+                                      : path.instance->text();
+    std::vector<std::string> names;
+    for (const auto& [name, is_aggregate] : seen) {
+      names.push_back(perflib::EscapeInstanceName(name));
+    }
     return absl::NotFoundError(absl::StrCat(
         text, ": there was no instance \"", Excerpt(instance),
         "\" in this time",
-        DidYouMeanOrSee(instance,
-                        std::vector<std::string>(seen.begin(), seen.end()),
-                        absl::StrCat("fleetperf instances '",
-                                     Excerpt(path.counterset.text()), "'"))));
+        DidYouMeanOrSee(
+            instance, names,
+            absl::StrCat("fleetperf instances ",
+                         ShellQuoted(Excerpt(pending.counterset))))));
   }
   std::optional<absl::Time> newest_tick;
   std::optional<absl::Time> newest_sample;
+  std::optional<absl::Time> next_tick;  // after the range
+  size_t reads = 0;
   bool is_collected = false;
   for (const std::string& machine : directory.Machines()) {
     if (!CheckNotCancelled(is_cancelled).ok()) break;
@@ -141,6 +160,13 @@ absl::Status PathCheck::Explain(const Pending& pending,
       if (!selection.has_value()) continue;
       const std::set<uint32_t> now = directory.Collecting(machine, *counterset);
       newest_sample = std::max(newest_sample, directory.NewestSample(machine));
+      if (tick_after && reads++ < kMaxReads) {
+        const auto tick = tick_after(machine, {.schema = counterset->schema,
+                                               .selections = {*selection}});
+        if (tick.has_value()) {
+          next_tick = std::min(next_tick.value_or(*tick), *tick);
+        }
+      }
       for (const uint32_t id : selection->counter_ids) {
         is_collected = is_collected || now.contains(id);
         newest_tick =
@@ -155,9 +181,14 @@ absl::Status PathCheck::Explain(const Pending& pending,
         newest_tick.has_value() ? absl::StrCat("; its newest sample is of ",
                                                FormatUtc(*newest_tick))
                                 : "",
-        "; choose an earlier time, add it to \"plans\" in the aggregator's "
-        "configuration, or collect it for a while, as an operator: --collect "
-        "60s"));
+        "; choose an earlier time, ", CollectAdvice(pending.path.text)));
+  }
+  if (next_tick.has_value() && reads <= kMaxReads) {
+    return absl::OutOfRangeError(absl::StrCat(
+        text,
+        ": there are no samples in this time; the oldest sample after it "
+        "is of ",
+        FormatUtc(*next_tick)));
   }
   const auto newest = newest_tick.has_value() ? newest_tick : newest_sample;
   return absl::OutOfRangeError(absl::StrCat(

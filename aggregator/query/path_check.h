@@ -4,6 +4,7 @@
 #define FLEETPERF_AGGREGATOR_QUERY_PATH_CHECK_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,8 +19,8 @@
 
 namespace fleetperf::aggregator {
 
-// The names of instances by counterset name.
-using InstanceNames = std::map<std::string, std::set<std::string>>;
+// The names of instances by counterset name, and whether they are aggregates.
+using InstanceNames = std::map<std::string, std::map<std::string, bool>>;
 
 // Returns the path of an error of PathSet::Select or PathCheck::Missing. The
 // message starts with an excerpt of the path and ": ".
@@ -44,21 +45,28 @@ class PathCheck {
   // Adds the names of all instances of a machine, selected or not.
   void AddInstances(const std::string& machine, const InstanceNames& names);
 
+  // Returns the time of a machine's first tick of a counterset after the range.
+  using TickAfterRange = std::function<std::optional<absl::Time>(
+      const std::string& machine, const SelectedCounterset& selected)>;
+
   // Returns an error for each path without samples, in order. Its code is
   // NotFound if the path has an instance name that no instance had, although
   // the counterset had others; otherwise it is OutOfRange.
   // Stops early if the caller is gone.
-  std::vector<absl::Status> Missing(const Directory& directory,
-                                    const IsCancelled& is_cancelled = {}) const;
+  std::vector<absl::Status> Missing(
+      const Directory& directory, const IsCancelled& is_cancelled = {},
+      const TickAfterRange& tick_after = {}) const;
 
  private:
   struct Pending {
     PathSet::NamedPath path;
-    std::set<std::string> seen;  // some instances, for suggestions
+    std::map<std::string, bool> seen;  // some instances, for suggestions
+    std::string counterset;            // that has the first of these
   };
 
   absl::Status Explain(const Pending& pending, const Directory& directory,
-                       const IsCancelled& is_cancelled) const;
+                       const IsCancelled& is_cancelled,
+                       const TickAfterRange& tick_after) const;
 
   const MachineFilter filter_;
   std::vector<Pending> pending_;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,6 +36,16 @@ struct QueryLimits {
 // Returns the current time by a machine's clock. Must be thread-safe.
 using MachineNow = std::function<absl::Time(const std::string& machine)>;
 
+// A machine without samples in a part of a query's range, or in all of it.
+struct SilentMachine {
+  std::string machine;
+  absl::Time newest_sample;  // by its clock
+  // Its clock minus the earliest of the other machines' clocks (CommonNow), if
+  // that is the reason.
+  std::optional<absl::Duration> clock_skew = std::nullopt;
+  bool has_samples = false;  // in the rest of the range
+};
+
 struct QueryContext {
   ReadableStore& store;
   MachineNow now_of;
@@ -48,11 +59,10 @@ struct QueryContext {
   // selects nothing.
   std::function<absl::Status(const absl::Status& missing)> report_missing =
       nullptr;
-  // Reports a silent machine (SilentMachine), after the missing paths. An error
-  // ends the query. Empty: silent machines are not reported.
-  std::function<absl::Status(const std::string& machine,
-                             absl::Time newest_sample)>
-      report_silent = nullptr;
+  // Reports a silent machine, after the missing paths. An error ends the query.
+  // Empty: silent machines are not reported.
+  std::function<absl::Status(const SilentMachine& machine)> report_silent =
+      nullptr;
   // Reports how many of the query's machines were read: before the first one,
   // and after each one, in their order. An error ends the query. Empty: not
   // reported.

@@ -7,8 +7,8 @@
 #include "aggregator/query/arithmetic.h"
 #include "aggregator/query/request_limits.h"
 #include "aggregator/query/series.h"
-#include "base/excerpt.h"
 #include "base/status_macros.h"
+#include "base/text/excerpt.h"
 
 namespace fleetperf::aggregator {
 
@@ -112,7 +112,8 @@ absl::StatusOr<Questions> ParseQuestions(const std::vector<std::string>& texts,
   std::vector<std::string> paths;
   std::vector<Expression> expressions;
   for (const std::string& text : texts) {
-    ASSIGN_OR_RETURN(Expression expression, ParseExpression(text, known));
+    ASSIGN_OR_RETURN(Expression expression,
+                     ParseExpression(text, known, CountersOf(directory)));
     if (expression.is_path()) {
       paths.push_back(std::move(expression.paths.front()));
     } else {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "aggregator/query/run_ticks.h"
+#include "values/quotient.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -73,6 +74,10 @@ void RangeEvaluator::Add(const SeriesRun& run, const TickIntervals& intervals) {
   const std::vector<Stretch>& stretches = intervals.stretches();
   if (newest_life_ != run.life() && run.is_born()) BeginLife(run, ticks);
   newest_life_ = run.life();
+  if (std::find(queries_.begin(), queries_.end(), ticks.query()) ==
+      queries_.end()) {
+    queries_.push_back(ticks.query());
+  }
   if (run.is_thinned()) return AddThinned(run, ticks);
   const bool per_sample = AsksForSamples(run.interval(), /*is_thinned=*/false);
   if (!per_sample) {
@@ -111,7 +116,7 @@ void RangeEvaluator::BeginLife(const SeriesRun& run, const FrameTicks& ticks) {
   if (TimeOf(run.clocks(0)) > grid_.end) return;
   const uint32_t first = run.first_tick();
   if (ticks.LengthTo(first) == 0) return;
-  last_ = BeforeBirth(run.Sample(0), ticks.ClocksBefore(first));
+  end_.Set(BeforeBirth(run.Sample(0), ticks.ClocksBefore(first)));
   last_number_ = ticks.NumberBefore(first);
 }
 
@@ -147,13 +152,12 @@ void RangeEvaluator::AddSample(const RawSample& sample, absl::Duration interval,
   const absl::Time time = TimeOf(sample);
   if (time > grid_.end) return;
   ForgetEarlier(time, interval);
-  const std::optional<Piece> piece = PieceTo(formula_, last_, sample, interval);
   const std::optional<absl::Time> last = newest();
-  last_ = sample;
+  const std::optional<Piece> piece = end_.Take(formula_, sample, interval);
   last_number_ = tick.number;
   interval_ = interval;
-  collection_interval_ = interval;
   if (time <= grid_.start) return;
+  collection_interval_ = interval;
 
   TimeThere there;
   if (tick.length > 0) {
@@ -192,8 +196,11 @@ void RangeEvaluator::AddRising(const SeriesRun& run,
   ForEachStretch(run, intervals.stretches(),
                  [&](const Stretch& stretch, uint32_t first, uint32_t end) {
                    // The first tick of a run or stretch depends on the tick
-                   // before it.
-                   if (first == 0 || !stretch.link.has_value()) {
+                   // before it, and the next ones on an earlier fall.
+                   bool depends = first == 0 || !stretch.link.has_value();
+                   while (first < end && (depends || end_.has_fallen())) {
+                     depends = false;
+                     needs_samples_ |= run.SamplesIn(first, first + 1) > 1;
                      add_each(first, first + 1);
                      ++first;
                    }
@@ -250,11 +257,11 @@ bool RangeEvaluator::AddGrown(const SeriesRun& run, const Stretch& stretch,
 void RangeEvaluator::AddToTotal(const SeriesRun& run, const FrameTicks& ticks,
                                 Grown* grown) {
   if (grown->end == 0) return;
-  last_ = run.Sample(grown->end - 1);
+  end_.Set(run.Sample(grown->end - 1));
   last_number_ = ticks.NumberOf(run.first_tick() + grown->end - 1);
   interval_ = run.interval();
-  collection_interval_ = interval_;
   if (grown->pieces.count > 0) {
+    collection_interval_ = interval_;
     samples_ += grown->pieces.count;
     total_.AddPieces(formula_, grown->pieces);
     total_there_.Add(grown->there);
@@ -267,10 +274,11 @@ void RangeEvaluator::AddRaw(const SeriesRun& run, const FrameTicks& ticks,
                             const Stretch& stretch, uint32_t first,
                             uint32_t end) {
   const std::optional<absl::Time> last = this->newest();
-  last_ = run.Sample(end - 1);
+  const RawSample sample = run.Sample(end - 1);
+  end_.Set(sample);
   interval_ = run.interval();
-  collection_interval_ = interval_;
   if (stretch.is_before) return;
+  collection_interval_ = interval_;
   const uint64_t count = run.SamplesIn(first, end);
   samples_ += count;
   BeginWindows(last, perflib::TimeOf(run.clocks(first)));
@@ -282,11 +290,11 @@ void RangeEvaluator::AddRaw(const SeriesRun& run, const FrameTicks& ticks,
   const absl::Duration between =
       ClockLength(run.clocks(first), run.clocks(end - 1));
   const Tick tick = TickOf(run, ticks, first);
-  Keep(tick.length > 0 ? *tick.before : run.clocks(first), last_->clocks,
+  Keep(tick.length > 0 ? *tick.before : run.clocks(first), sample.clocks,
        /*is_sound=*/true);
   summary.there.Add(tick.length + absl::ToInt64Nanoseconds(between),
                     /*is_sound=*/true);
-  AddSummary(summary, *last_, run.interval(), stretch.window);
+  AddSummary(summary, sample, run.interval(), stretch.window);
 }
 
 void RangeEvaluator::AddThinned(const SeriesRun& run, const FrameTicks& ticks) {
@@ -296,16 +304,16 @@ void RangeEvaluator::AddThinned(const SeriesRun& run, const FrameTicks& ticks) {
     const absl::Time time = TimeOf(sample);
     if (time > grid_.end) continue;
     ForgetEarlier(time, run.interval());
-    Summary summary =
-        WithNewLife(formula_, last_, sample, run.is_born(), summaries[tick]);
+    Summary summary = WithNewLife(formula_, end_.sample(), sample,
+                                  run.is_born(), summaries[tick]);
     const std::optional<absl::Time> last = newest();
-    last_ = sample;
+    end_.Set(sample, summaries[tick].has_fallen);
     // The life may have ended before the tick.
     last_number_ =
         sample.value.has_value() ? ticks.NumberOf(run.first_tick() + tick) : 0;
     interval_ = run.interval();
-    collection_interval_ = run.collection_interval();
     if (time <= grid_.start) continue;
+    collection_interval_ = run.collection_interval();
     ++samples_;
     if (!AsksForSamples(run.interval(), /*is_thinned=*/true)) {
       if (!summary.empty()) BeginWindows(last, time);
@@ -431,15 +439,16 @@ void RangeEvaluator::BeginWindows(std::optional<absl::Time> last,
 }
 
 void RangeEvaluator::ForgetEarlier(absl::Time time, absl::Duration interval) {
-  if (time > grid_.start && last_.has_value() &&
-      TimeOf(*last_) < grid_.start - interval * kMaxIntervalsBefore) {
-    last_.reset();
+  const std::optional<absl::Time> last = newest();
+  if (time > grid_.start && last.has_value() &&
+      *last < grid_.start - interval * kMaxIntervalsBefore) {
+    end_ = {};
   }
 }
 
 std::optional<absl::Time> RangeEvaluator::newest() const {
-  if (!last_.has_value()) return std::nullopt;
-  return TimeOf(*last_);
+  if (!end_.sample().has_value()) return std::nullopt;
+  return TimeOf(*end_.sample());
 }
 
 WindowValue RangeEvaluator::Total(const IntervalTimes& times) const {
@@ -447,11 +456,23 @@ WindowValue RangeEvaluator::Total(const IntervalTimes& times) const {
       total_.Finish(formula_, over_, grid_.end, grid_.end - grid_.start);
   if (total.result.ok()) {
     total.presence = total_there_.PresenceIn(times.total());
+    if (!formula_.uses_two_samples()) total.coverage = CoverageOfSamples();
   }
   if (total_.empty() && samples_ > 0) {
     total.result = CalculatedValue::Of(ValueStatus::kNeedTwoSamples);
   }
   return total;
+}
+
+double RangeEvaluator::CoverageOfSamples() const {
+  const absl::Duration length = grid_.end - grid_.start;
+  absl::Duration covered = absl::Nanoseconds(total_there_.sound);
+  if (covered == absl::ZeroDuration()) covered = collection_interval_;
+  if (length - covered < collection_interval_ * kMaxIntervalsApart) {
+    return 1;
+  }
+  return PartOf(absl::ToInt64Nanoseconds(covered),
+                absl::ToInt64Nanoseconds(length));
 }
 
 std::vector<Point> RangeEvaluator::Finish(bool goes_on,
@@ -542,7 +563,7 @@ WindowValue RangeEvaluator::HeldValue(const Window& last) {
 
 void RangeEvaluator::FinishSamples(bool goes_on) {
   if (goes_on && !points_.empty() &&
-      grid_.end - TimeOf(*last_) > interval_ * kMaxIntervalsApart) {
+      grid_.end - *newest() > interval_ * kMaxIntervalsApart) {
     points_.push_back({grid_.end, NoSamples()});
   }
 }

@@ -10,15 +10,16 @@
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "aggregator/formula/counter_formula.h"
-#include "aggregator/formula/formula.h"
-#include "aggregator/formula/summary.h"
-#include "aggregator/formula/window.h"
 #include "aggregator/query/interval_set.h"
 #include "aggregator/query/tick_intervals.h"
 #include "aggregator/query/window_grid.h"
 #include "aggregator/samples/frame.h"
 #include "aggregator/samples/series_run.h"
+#include "values/counter_formula.h"
+#include "values/formula.h"
+#include "values/series_end.h"
+#include "values/summary.h"
+#include "values/window.h"
 
 namespace fleetperf::aggregator {
 
@@ -53,6 +54,11 @@ class RangeEvaluator {
   // Frame::fold). Other values need each sample.
   static bool TakesFolds(const CounterFormula& formula, Over over);
 
+  // Whether a run was folded that follows the fall of a counter, so that all
+  // values are wrong: its second sample, which may be the return, is unknown.
+  // The caller must begin again, without folds.
+  bool needs_samples() const { return needs_samples_; }
+
   // Adds samples. Samples before the grid's start serve as the older ones of
   // its first piece. `intervals` has the ticks of the run's frame.
   void Add(const SeriesRun& run, const TickIntervals& intervals);
@@ -77,6 +83,9 @@ class RangeEvaluator {
 
   // Returns the time of the newest sample.
   std::optional<absl::Time> newest() const;
+
+  // The queries of the samples (FrameTicks::query).
+  const std::vector<size_t>& queries() const { return queries_; }
 
   // Returns the value over the whole grid. `times` are those of the tick
   // intervals of the counter.
@@ -185,6 +194,9 @@ class RangeEvaluator {
   // Returns the value of a window without samples, in which the newest sample
   // of `last` is still valid.
   static WindowValue HeldValue(const Window& last);
+  // Returns the coverage of the value over the range, for formulas with one
+  // sample.
+  double CoverageOfSamples() const;
   void FinishSamples(bool goes_on);
 
   const CounterFormula formula_;
@@ -195,12 +207,15 @@ class RangeEvaluator {
   const bool keeps_intervals_;
   // Whether the newest sample inside the grid yielded a point of its own.
   bool is_per_sample_ = false;
-  std::optional<RawSample> last_;
-  uint64_t newest_life_ = 0;            // of the last run
-  int64_t last_number_ = 0;             // of the tick of last_; 0: unknown
-  absl::Duration interval_;             // of the newest sample
-  absl::Duration collection_interval_;  // same, before thinning
-  uint64_t samples_ = 0;                // inside the grid
+  SeriesEnd end_;
+  bool needs_samples_ = false;
+  uint64_t newest_life_ = 0;  // of the last run
+  std::vector<size_t> queries_;
+  int64_t last_number_ = 0;  // of the tick of end_; 0: unknown
+  absl::Duration interval_;  // of the newest sample
+  // Before thinning, of the newest sample inside the grid.
+  absl::Duration collection_interval_;
+  uint64_t samples_ = 0;  // inside the grid
   WindowAccumulator total_;
   TimeThere total_there_;
   Intervals there_;

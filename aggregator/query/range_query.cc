@@ -4,11 +4,13 @@
 #include <atomic>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/query/common_now.h"
 #include "aggregator/query/machine_answer.h"
 #include "aggregator/query/ordered_work.h"
 #include "aggregator/query/path_check.h"
@@ -61,23 +63,6 @@ absl::Time AlignDown(absl::Time time, absl::Duration step) {
   return absl::UnixEpoch() + absl::Floor(time - absl::UnixEpoch(), step);
 }
 
-// Returns the time up to which samples of all machines can be stored: the
-// earliest time of a machine's clock. Ignores clocks far behind the median,
-// which is the lower one of the two middle clocks.
-std::optional<absl::Time> CommonNow(const Selected& selected,
-                                    const MachineNow& now_of) {
-  // Ticks may wait up to five minutes at an agent.
-  constexpr absl::Duration kMaxBehind = absl::Minutes(6);
-  std::vector<absl::Time> nows;
-  for (const auto& [machine, countersets] : selected) {
-    nows.push_back(now_of(machine));
-  }
-  if (nows.empty()) return std::nullopt;
-  std::sort(nows.begin(), nows.end());
-  const absl::Time median = nows[(nows.size() - 1) / 2];
-  return *std::lower_bound(nows.begin(), nows.end(), median - kMaxBehind);
-}
-
 class RangeQuery {
  public:
   RangeQuery(const RangeRequest& request, const QueryContext& context,
@@ -118,14 +103,19 @@ class RangeQuery {
     RETURN_IF_ERROR(chooser_.Finish());
     RETURN_IF_ERROR(ReportMissing(context_, missed));
     RETURN_IF_ERROR(ReportMissing(
-        context_, path_check.Missing(directory, context_.is_cancelled)));
+        context_, path_check.Missing(directory, context_.is_cancelled,
+                                     [&](const std::string& machine,
+                                         const SelectedCounterset& counterset)
+                                         -> std::optional<absl::Time> {
+                                       const auto grid = GridOf(machine);
+                                       if (!grid.ok()) return std::nullopt;
+                                       return TickAfter(context_, machine,
+                                                        counterset, grid->end);
+                                     })));
     if (!has_samples_) return absl::OkStatus();
-    const auto start_of =
-        [&](const std::string& machine) -> absl::StatusOr<absl::Time> {
-      ASSIGN_OR_RETURN(const WindowGrid grid, GridOf(machine));
-      return grid.start;
-    };
-    return ReportSilent(context_, parsed.paths, selected, start_of);
+    return ReportSilent(
+        context_, parsed.paths, selected, with_ticks_,
+        [&](const std::string& machine) { return GridOf(machine); });
   }
 
  private:
@@ -163,6 +153,7 @@ class RangeQuery {
                    PathCheck* path_check) {
     path_check->AddInstances(machine, answer->instance_names);
     has_samples_ = has_samples_ || !answer->series.empty();
+    if (answer->has_ticks) with_ticks_.insert(with_ticks_.end(), machine);
     for (const SeriesAnswer& series : answer->series) {
       const FoundSeries& found = series.found;
       path_check->AddSeries(machine, *found.schema, found.formula.counter_id,
@@ -176,7 +167,8 @@ class RangeQuery {
 
   // Choices and combinations omit aggregate instances that no path names.
   bool ShowsUnnamedAggregates() const {
-    return !is_aggregating() && request_.choice.is_of_all();
+    return request_.unnamed_aggregates && !is_aggregating() &&
+           request_.choice.is_of_all();
   }
 
   Evaluation HowToEvaluate() const {
@@ -254,9 +246,12 @@ class RangeQuery {
     return *std::move(answer);
   }
 
+  absl::Time NowOf(const std::string& machine) const {
+    return common_now_.has_value() ? *common_now_ : context_.now_of(machine);
+  }
+
   absl::StatusOr<WindowGrid> GridOf(const std::string& machine) const {
-    const absl::Time now = common_now_.value_or(context_.now_of(machine));
-    return aggregator::GridOf(request_, context_.limits, now);
+    return aggregator::GridOf(request_, context_.limits, NowOf(machine));
   }
 
   // Returns std::nullopt if the machine exceeds the limit.
@@ -299,6 +294,9 @@ class RangeQuery {
       ASSIGN_OR_RETURN(auto taken, question.Take(&meter_));
       for (SeriesResult& result : taken) {
         RETURN_IF_ERROR(meter_.Work(kStepsOfResult));
+        if (!request_.end.has_value()) {
+          result.range_end = NowOf(result.series.machine());
+        }
         std::pair name(result.series.machine(), result.series.path());
         // Results are usually in order.
         results.emplace_hint(results.end(), std::move(name), std::move(result));
@@ -326,6 +324,7 @@ class RangeQuery {
   std::vector<const Selected::value_type*> machines_;
   std::optional<absl::Time> common_now_;
   bool has_samples_ = false;
+  std::set<std::string> with_ticks_;  // machines with a tick in the range
   // Names are for paths without samples. Most paths have one on the first
   // machine.
   std::atomic<bool> needs_instance_names_ = true;

@@ -9,12 +9,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "aggregator/formula/window.h"
 #include "aggregator/query/aggregation.h"
 #include "aggregator/query/choice.h"
 #include "aggregator/query/query_context.h"
 #include "aggregator/query/range_evaluator.h"
 #include "aggregator/query/series_result.h"
+#include "values/window.h"
 
 namespace fleetperf::aggregator {
 
@@ -31,6 +31,9 @@ struct RangeRequest {
   // series.
   std::optional<Aggregation> aggregation = std::nullopt;
   MachineFilter machines = {};
+  // Whether a wildcard selects aggregate instances, too. Choices and
+  // combinations omit them in any case.
+  bool unnamed_aggregates = true;
 };
 
 // Returns the windows of a request for a machine whose clock is at `now`.

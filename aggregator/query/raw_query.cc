@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,11 +26,16 @@ namespace {
 class SampleCollector : public SeriesSink {
  public:
   SampleCollector(const WindowGrid& range, QueryMeter* meter)
-      : start_(perflib::PerfTime100NSecFromTime(range.start)),
+      : range_(range),
+        start_(perflib::PerfTime100NSecFromTime(range.start)),
         end_(perflib::PerfTime100NSecFromTime(range.end)),
         meter_(*meter) {}
 
   absl::Status Work(size_t steps) override { return meter_.Work(steps); }
+
+  void BeginFrame(const Frame& frame) override {
+    has_ticks_ = has_ticks_ || HasTickIn(frame, range_);
+  }
 
   void Begin(const CounterFormula&) override { samples_.emplace_back(); }
 
@@ -53,18 +60,22 @@ class SampleCollector : public SeriesSink {
     return std::move(samples_[series]);
   }
 
+  bool has_ticks() const { return has_ticks_; }  // in the range
+
  private:
   bool IsInRange(const SeriesRun& run, uint32_t tick) const {
     const int64_t time = run.clocks(tick).perf_time_100nsec;
     return time > start_ && time <= end_;
   }
 
+  const WindowGrid range_;
   // Like PerfTime100NSec.
   const int64_t start_;
   const int64_t end_;
   QueryMeter& meter_;
   std::vector<std::vector<RawSample>> samples_;  // by series
   size_t held_ = 0;
+  bool has_ticks_ = false;
 };
 
 // Encodes the fields of a message that are varints.
@@ -118,7 +129,8 @@ absl::Status RunRawQuery(const RangeRequest& request,
                          const QueryContext& context, RawSink sink) {
   const Directory& directory = context.store.directory();
   ASSIGN_OR_RETURN(const std::vector<std::string> texts,
-                   ParsePlainPaths(request.paths, directory.CountersetNames()));
+                   ParsePlainPaths(request.paths, directory.CountersetNames(),
+                                   CountersOf(directory)));
   ASSIGN_OR_RETURN(PathSet paths, PathSet::Parse(texts, directory));
   paths.LimitTo(request.machines);
   std::vector<absl::Status> missed;
@@ -128,6 +140,7 @@ absl::Status RunRawQuery(const RangeRequest& request,
   QueryMeter meter(context);
   PathCheck path_check(paths, missed);
   bool has_samples = false;
+  std::set<std::string> with_ticks;
   size_t machines_read = 0;
   for (const auto& [machine, countersets] : selected) {
     RETURN_IF_ERROR(meter.CheckCancelled());
@@ -139,6 +152,7 @@ absl::Status RunRawQuery(const RangeRequest& request,
                      ReadSeries(context.store, machine, countersets,
                                 range.start, range.end, &collector));
     path_check.AddInstances(machine, found.instance_names);
+    if (collector.has_ticks()) with_ticks.insert(machine);
     std::stable_sort(found.series.begin(), found.series.end(),
                      [](const FoundSeries& a, const FoundSeries& b) {
                        return a.series.path() < b.series.path();
@@ -157,15 +171,21 @@ absl::Status RunRawQuery(const RangeRequest& request,
   RETURN_IF_ERROR(ReportProgress(context, machines_read, selected.size()));
   RETURN_IF_ERROR(ReportMissing(context, missed));
   RETURN_IF_ERROR(ReportMissing(
-      context, path_check.Missing(directory, context.is_cancelled)));
+      context,
+      path_check.Missing(
+          directory, context.is_cancelled,
+          [&](const std::string& machine, const SelectedCounterset& counterset)
+              -> std::optional<absl::Time> {
+            const auto range =
+                GridOf(request, context.limits, context.now_of(machine));
+            if (!range.ok()) return std::nullopt;
+            return TickAfter(context, machine, counterset, range->end);
+          })));
   if (!has_samples) return absl::OkStatus();
-  const auto start_of =
-      [&](const std::string& machine) -> absl::StatusOr<absl::Time> {
-    ASSIGN_OR_RETURN(const WindowGrid range,
-                     GridOf(request, context.limits, context.now_of(machine)));
-    return range.start;
-  };
-  return ReportSilent(context, paths, selected, start_of);
+  return ReportSilent(
+      context, paths, selected, with_ticks, [&](const std::string& machine) {
+        return GridOf(request, context.limits, context.now_of(machine));
+      });
 }
 
 v1::RawSample ToProto(const RawSample& sample) {

@@ -10,10 +10,10 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "aggregator/formula/formula.h"
 #include "aggregator/query/query_context.h"
 #include "aggregator/query/range_query.h"
 #include "fleetperf/v1/values.pb.h"
+#include "values/formula.h"
 
 namespace fleetperf::aggregator {
 

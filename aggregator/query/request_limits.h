@@ -18,6 +18,8 @@ inline constexpr size_t kMaxPaths = 1000;
 inline constexpr size_t kMaxMachinePatterns = 32;
 // The bytes of all paths and expressions.
 inline constexpr size_t kMaxPathBytes = 64 << 10;
+// The bytes of a serialized request within these limits.
+inline constexpr size_t kMaxRequestBytes = 256 << 10;
 // The labels of the machines, and the bytes of their names and values and of
 // the machine. As many as an agent may have.
 inline constexpr size_t kMaxFilterLabels = 64;

@@ -8,9 +8,9 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/excerpt.h"
 #include "base/status_macros.h"
-#include "base/suggest.h"
+#include "base/text/excerpt.h"
+#include "base/text/suggest.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -46,19 +46,28 @@ std::optional<std::string> MissedPath(const absl::Status& status) {
   return std::string(*payload);
 }
 
+std::string CollectAdvice(const std::string& path) {
+  return absl::StrCat(
+      "add it to \"plans\" in the aggregator's configuration, or collect it "
+      "for a while, as an operator: fleetperf query ",
+      ShellQuoted(Excerpt(path)), " --collect 60s");
+}
+
 absl::Status CheckHasInstance(const std::string& text, const Path& path,
                               const CountersetRegistration& registration) {
   if (path.instance.has_value() && !registration.HasInstances()) {
-    return absl::NotFoundError(
-        absl::StrCat(Excerpt(text), ": counterset \"", registration.name,
-                     "\" has no instances; write \\", registration.name, "\\",
-                     Excerpt(path.counter.text())));
+    return absl::NotFoundError(absl::StrCat(
+        Excerpt(text), ": counterset \"", registration.name,
+        "\" has no instances; write ",
+        ShellQuoted(absl::StrCat("\\", perflib::EscapeName(registration.name),
+                                 "\\", Excerpt(path.counter.text())))));
   }
   if (!path.instance.has_value() && registration.HasInstances()) {
-    return absl::NotFoundError(
-        absl::StrCat(Excerpt(text), ": counterset \"", registration.name,
-                     "\" has instances; for all of them write \\",
-                     registration.name, "(*)\\", Excerpt(path.counter.text())));
+    return absl::NotFoundError(absl::StrCat(
+        Excerpt(text), ": counterset \"", registration.name,
+        "\" has instances; for all of them write ",
+        ShellQuoted(absl::StrCat("\\", perflib::EscapeName(registration.name),
+                                 "(*)\\", Excerpt(path.counter.text())))));
   }
   return absl::OkStatus();
 }
@@ -117,22 +126,6 @@ bool PathSet::HasPathOf(const std::string& machine) const {
                                  machine_patterns_.end(), matches);
 }
 
-std::vector<std::string> PathSet::MachineTexts() const {
-  std::set<std::string> texts;
-  for (const NamedPath& path : paths_) texts.insert(path.path.machine.text());
-  return {texts.begin(), texts.end()};
-}
-
-std::vector<std::string> PathSet::CountersetTexts() const {
-  std::set<std::string> texts;
-  for (const NamedPath& named : paths_) {
-    const auto& guid = named.path.counterset_guid;
-    texts.insert(guid.has_value() ? guid->ToString()
-                                  : named.path.counterset.text());
-  }
-  return {texts.begin(), texts.end()};
-}
-
 bool PathSet::NamesMachine(const std::string& machine) const {
   return std::any_of(paths_.begin(), paths_.end(), [&](const NamedPath& path) {
     return !path.path.machine.has_wildcards() && MatchesMachine(path, machine);
@@ -152,7 +145,8 @@ std::optional<Selection> PathSet::SelectCounters(
     names.insert(counter.name);
   }
   Selection selection{.instance = path.instance,
-                      .instance_index = path.instance_index};
+                      .instance_index = path.instance_index,
+                      .literal_instance = path.literal_instance};
   for (const CounterRegistration& counter : registration.counters) {
     if (!counterset.counters.contains(counter.counter_id) ||
         !path.MatchesCounter(counter.name, counter.counter_id) ||
@@ -340,7 +334,7 @@ absl::Status PathSet::ExplainMiss(const NamedPath& named,
   }
   std::set<std::string> counterset_names;
   std::set<std::string> counter_names;
-  bool counterset_found = false;
+  std::string found;  // the first counterset that matches
   for (const CountersetList& list : lists) {
     RETURN_IF_ERROR(CheckNotCancelled(is_cancelled));
     for (const auto& counterset : list) {
@@ -350,24 +344,23 @@ absl::Status PathSet::ExplainMiss(const NamedPath& named,
       if (!path.MatchesCounterset(registration.name, registration.guid)) {
         continue;
       }
-      counterset_found = true;
+      if (found.empty()) found = registration.name;
       RETURN_IF_ERROR(CheckHasInstance(named.text, path, registration));
       for (const auto& [id, interval] : counterset->counters) {
         counter_names.insert(registration.FindCounter(id)->name);
       }
     }
   }
-  if (!counterset_found) {
+  if (found.empty()) {
     return not_found("no counterset \"", Excerpt(path.counterset.text()),
                      "\" is collected",
                      Hint(path.counterset.text(), counterset_names,
                           "fleetperf countersets"));
   }
-  return not_found("no counter \"", Excerpt(path.counter.text()),
-                   "\" is collected",
-                   Hint(path.counter.text(), counter_names,
-                        absl::StrCat("fleetperf counters '",
-                                     Excerpt(path.counterset.text()), "'")));
+  return not_found(
+      "no counter \"", Excerpt(path.counter.text()), "\" is collected",
+      Hint(path.counter.text(), counter_names,
+           absl::StrCat("fleetperf counters ", ShellQuoted(Excerpt(found)))));
 }
 
 }  // namespace fleetperf::aggregator

@@ -13,13 +13,13 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
-#include "aggregator/formula/counter_formula.h"
 #include "aggregator/query/cancellation.h"
 #include "aggregator/query/machine_filter.h"
 #include "aggregator/samples/directory.h"
 #include "aggregator/samples/frame.h"
 #include "aggregator/samples/selection.h"
 #include "perflib/path.h"
+#include "values/counter_formula.h"
 
 namespace fleetperf::aggregator {
 
@@ -29,6 +29,11 @@ using Selected = std::map<std::string, std::vector<SelectedCounterset>>;
 // Returns the path of an error of PathSet::Select, whose reason is that the
 // path selects no collected counter; std::nullopt for other errors.
 std::optional<std::string> MissedPath(const absl::Status& status);
+
+// Returns the advice for a path that is not collected: `add it to "plans" ...,
+// or collect it for a while, as an operator: fleetperf query '...' --collect
+// 60s`.
+std::string CollectAdvice(const std::string& path);
 
 // Returns NotFound if the path names an instance and the counterset has none,
 // or the reverse. The message has the correct form of the path. `text` is the
@@ -54,10 +59,6 @@ class PathSet {
   bool MatchesMachine(const std::string& machine) const;
   // Same for a caller that has the machine's labels.
   bool MatchesMachine(const std::string& machine, const Labels& labels) const;
-  // The machines and countersets of all paths, as written, each once. All other
-  // machines and countersets are irrelevant, except to errors.
-  std::vector<std::string> MachineTexts() const;
-  std::vector<std::string> CountersetTexts() const;
   // See MachineFilter::uses_labels.
   bool uses_labels() const { return filter_.uses_labels(); }
   // The number of different patterns of machines that have wildcards. Each

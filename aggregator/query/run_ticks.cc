@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/numeric/int128.h"
-#include "aggregator/formula/formula.h"
+#include "values/formula.h"
 
 namespace fleetperf::aggregator {
 namespace {

@@ -8,12 +8,12 @@
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "aggregator/formula/counter_formula.h"
-#include "aggregator/formula/summary.h"
-#include "aggregator/formula/window.h"
 #include "aggregator/query/window_grid.h"
 #include "aggregator/samples/frame.h"
 #include "aggregator/samples/series_run.h"
+#include "values/counter_formula.h"
+#include "values/summary.h"
+#include "values/window.h"
 
 namespace fleetperf::aggregator {
 

@@ -134,7 +134,8 @@ const SampleFeed::SeriesOfInstance& SampleFeed::SeriesOf(
           continue;
         }
         wanted = true;
-        if (selection.instance_index.has_value()) {
+        if (selection.instance_index.has_value() &&
+            !selection.IsLiteral(instance->name)) {
           indexes.push_back(*selection.instance_index);
         } else {
           any_index = true;

@@ -13,10 +13,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
-#include "aggregator/formula/counter_formula.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/samples/frame.h"
 #include "aggregator/samples/series_run.h"
+#include "values/counter_formula.h"
 
 namespace fleetperf::aggregator {
 

@@ -2,22 +2,16 @@
 
 #include <optional>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "aggregator/formula/unit.h"
+#include "perflib/aggregates.h"
 #include "perflib/path.h"
+#include "values/unit.h"
 
 namespace fleetperf::aggregator {
 
-bool IsAggregate(const std::string& instance) {
-  return instance == perflib::kAggregateInstance ||
-         absl::EndsWith(instance,
-                        absl::StrCat(",", perflib::kAggregateInstance));
-}
-
 bool IsUnnamedAggregate(const SelectedCounterset& selected, uint32_t counter_id,
                         const std::string& instance, uint32_t index) {
-  return IsAggregate(instance) &&
+  return perflib::IsAggregate(selected.schema->registration, instance) &&
          !selected.NamesAggregate(counter_id, instance, index);
 }
 
@@ -35,6 +29,8 @@ v1::Series DescribeSeries(const std::string& machine, const Schema& schema,
   series.set_machine(machine);
   series.set_path(perflib::FormatPath("", registration.name, instance_name,
                                       index, counter_name));
+  series.set_is_aggregate(instance_name.has_value() &&
+                          perflib::IsAggregate(registration, instance.name));
   series.set_counterset(registration.name);
   if (instance_name.has_value()) series.set_instance(instance.name);
   series.set_instance_id(instance.instance_id);

@@ -13,9 +13,6 @@
 
 namespace fleetperf::aggregator {
 
-// Whether the instance is the aggregate of others: "_Total", "0,_Total".
-bool IsAggregate(const std::string& instance);
-
 // Whether the instance of a series is an aggregate, and no path that selects
 // the series names it.
 bool IsUnnamedAggregate(const SelectedCounterset& selected, uint32_t counter_id,

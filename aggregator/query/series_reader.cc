@@ -8,11 +8,13 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "aggregator/formula/window.h"
 #include "aggregator/query/query_context.h"
 #include "aggregator/query/sample_feed.h"
 #include "aggregator/query/series.h"
 #include "base/status_macros.h"
+#include "perflib/aggregates.h"
+#include "values/series_end.h"
+#include "values/window.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -43,7 +45,14 @@ class CountersetReader : public SampleSink {
   const std::shared_ptr<const Schema>& schema() const {
     return selected_.schema;
   }
-  std::set<std::string> InstanceNames() const { return feed_.InstanceNames(); }
+  // Returns the names of all instances, and whether they are aggregates.
+  std::map<std::string, bool> InstanceNames() const {
+    std::map<std::string, bool> names;
+    for (const std::string& name : feed_.InstanceNames()) {
+      names[name] = perflib::IsAggregate(schema()->registration, name);
+    }
+    return names;
+  }
   std::vector<bool> WantedColumns(const CollectedQuery& query) {
     return feed_.WantedColumns(query);
   }
@@ -192,7 +201,7 @@ class CountersetReader : public SampleSink {
                         one.instance.name);
     }
     std::map<InstanceKey, uint32_t> indexes;
-    std::string last;
+    std::optional<std::string> last;  // a name may be empty
     uint32_t next = 0;
     for (const auto& [lower, id, occurrence, name] : instances) {
       next = lower == last ? next + 1 : 0;
@@ -265,7 +274,7 @@ absl::StatusOr<MachineSeries> ReadSeries(
   }
   RETURN_IF_ERROR(store.Read(
       {.machine = machine,
-       .from = from - longest * kMaxIntervalsBefore,
+       .from = from - longest * kMaxIntervalsRead,
        .to = to,
        .filter =
            [&](const CollectedQuery& query) {

@@ -11,12 +11,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "aggregator/formula/counter_formula.h"
 #include "aggregator/query/path_check.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/samples/series_run.h"
 #include "aggregator/store/readable_store.h"
 #include "fleetperf/v1/values.pb.h"
+#include "values/counter_formula.h"
 
 namespace fleetperf::aggregator {
 

@@ -10,11 +10,12 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "aggregator/formula/window.h"
 #include "aggregator/query/interval_set.h"
 #include "aggregator/query/range_evaluator.h"
 #include "aggregator/query/window_grid.h"
 #include "fleetperf/v1/values.pb.h"
+#include "values/exact_sum.h"
+#include "values/window.h"
 
 namespace fleetperf::aggregator {
 
@@ -33,8 +34,17 @@ struct SeriesResult {
   // Without a step: the time of the newest sample, if the range goes on for
   // more than kMaxIntervalsApart after it.
   std::optional<absl::Time> stopped;
+  // The time of the newest sample, if later ticks show that the instance ended.
+  std::optional<absl::Time> ended;
+  // The end of the range by the machine's clock, unless the request has one.
+  std::optional<absl::Time> range_end;
+  // In a ranking, the value by which the series ranks.
+  std::optional<double> share;
   // Only for operands of an expression. Null if a part is thinned.
   std::shared_ptr<const SeriesIntervals> intervals = nullptr;
+  // Only for operands that are sums or differences: the exact numbers of the
+  // points, and of the total at the end. Otherwise empty.
+  std::vector<ExactSum> sums = {};
 };
 
 // Returns the weight of a value of the series.

@@ -70,15 +70,22 @@ void TickIntervals::Add(const Frame& frame) {
   }
 }
 
-const IntervalTimes& TickIntervals::TimesOf(const Schema& schema,
-                                            uint32_t counter_id) {
-  const auto [entry, is_new] = of_counter_.try_emplace({&schema, counter_id});
-  if (!is_new) return entry->second;
+const IntervalTimes& TickIntervals::TimesOf(
+    const Schema& schema, uint32_t counter_id,
+    const std::vector<size_t>& queries) {
+  std::vector<size_t> counting = queries;
   for (size_t query = 0; query < times_.size(); ++query) {
-    if (links_.Collects(query, schema, counter_id)) {
-      entry->second.Add(times_[query]);
+    const auto is_instead = [&](size_t other) {
+      return other == query || links_.AreConcurrent(other, query);
+    };
+    if (std::none_of(counting.begin(), counting.end(), is_instead) &&
+        links_.Collects(query, schema, counter_id)) {
+      counting.push_back(query);
     }
   }
+  const auto [entry, is_new] = of_queries_.try_emplace(std::move(counting));
+  if (!is_new) return entry->second;
+  for (const size_t query : entry->first) entry->second.Add(times_[query]);
   return entry->second;
 }
 

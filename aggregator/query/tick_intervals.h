@@ -51,9 +51,12 @@ class TickIntervals {
   const FrameTicks& ticks() const { return *ticks_; }
   const std::vector<Stretch>& stretches() const { return *stretches_; }
 
-  // Returns the times of all queries that collect a counter. Must be called
-  // after the last frame. Valid as long as this object.
-  const IntervalTimes& TimesOf(const Schema& schema, uint32_t counter_id);
+  // Returns the times of all queries that collect a counter, for a series with
+  // samples in `queries` (FrameTicks::query): queries at the same time are of
+  // other instances, and do not count. Must be called after the last frame.
+  // Valid as long as this object.
+  const IntervalTimes& TimesOf(const Schema& schema, uint32_t counter_id,
+                               const std::vector<size_t>& queries);
   // Returns the tick intervals of a counter. std::nullopt if some of its data
   // is thinned, and their times are unknown.
   std::optional<IntervalSet> SetOf(const Schema& schema,
@@ -73,7 +76,8 @@ class TickIntervals {
   const bool keeps_sets_;
   std::vector<IntervalTimes> times_;              // by query
   std::vector<std::optional<IntervalSet>> sets_;  // by query
-  std::map<std::pair<const Schema*, uint32_t>, IntervalTimes> of_counter_;
+  // By the queries that count.
+  std::map<std::vector<size_t>, IntervalTimes> of_queries_;
 };
 
 }  // namespace fleetperf::aggregator

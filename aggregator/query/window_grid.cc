@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "aggregator/formula/piece.h"
+#include "values/piece.h"
 
 namespace fleetperf::aggregator {
 namespace {

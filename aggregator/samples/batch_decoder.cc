@@ -474,6 +474,20 @@ uint64_t CountValues(const DecodedBatch& decoded) {
   return values;
 }
 
+size_t MemoryOf(const DecodedBatch& decoded) {
+  size_t bytes = decoded.losses.size() * sizeof(Loss);
+  if (decoded.content != nullptr) bytes += decoded.content->size();
+  for (const Frame& frame : decoded.frames) {
+    bytes += sizeof(Frame) + frame.runs.size() * sizeof(Frame::Run);
+    for (const FrameColumn& column : frame.columns) {
+      bytes += sizeof(FrameColumn) +
+               column.values.size() * sizeof(column.values[0]) +
+               column.missing.size() * sizeof(column.missing[0]);
+    }
+  }
+  return bytes;
+}
+
 absl::StatusOr<DecodedBatch> DecodeBatch(const BatchContents& contents,
                                          const BatchLimits& limits,
                                          const QueryFilter& filter,

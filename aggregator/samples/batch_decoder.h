@@ -35,6 +35,9 @@ struct DecodedBatch {
 // Returns the number of values in the frames.
 uint64_t CountValues(const DecodedBatch& decoded);
 
+// Returns the bytes of the batch in memory, about.
+size_t MemoryOf(const DecodedBatch& decoded);
+
 // Selects the queries that a reader wants. An empty function selects all.
 using QueryFilter = std::function<bool(const CollectedQuery&)>;
 

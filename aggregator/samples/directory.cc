@@ -6,13 +6,16 @@
 
 #include "absl/hash/hash.h"
 #include "absl/strings/ascii.h"
-#include "aggregator/formula/window.h"
+#include "aggregator/samples/stored_machine.h"
 #include "fleetperf/v1/fleet.pb.h"
+#include "values/window.h"
 
 namespace fleetperf::aggregator {
 namespace {
 
 constexpr size_t kMinListsToPrune = 1000;
+// The limit of a machine's QueryTicks. Beyond it, the oldest is dropped.
+constexpr size_t kMaxQueriesOfMachine = 1024;
 
 std::set<uint32_t> CountersOf(const CollectedQuery& query) {
   std::set<uint32_t> counters;
@@ -72,8 +75,7 @@ bool AreEqual(const CountersetList::List& a, const CountersetList::List& b) {
 QueryTicks::QueryTicks(const CollectedQuery& query)
     : schema_(query.schema),
       interval_(query.interval),
-      counters_(std::make_shared<const std::set<uint32_t>>(CountersOf(query))) {
-}
+      counters_(CountersOf(query)) {}
 
 void QueryTicks::Note(absl::Time tick, absl::Duration arrival) {
   const int64_t nanos = absl::ToUnixNanos(tick);
@@ -89,7 +91,7 @@ std::optional<absl::Time> QueryTicks::TimeOf(int64_t unix_nanos) {
 
 bool QueryTicks::IsOf(const CollectedQuery& query) const {
   return query.schema->hash == schema_->hash && query.interval == interval_ &&
-         CountersOf(query) == *counters_;
+         CountersOf(query) == counters_;
 }
 
 bool QueryTicks::Has(const Schema& schema) const {
@@ -97,7 +99,7 @@ bool QueryTicks::Has(const Schema& schema) const {
 }
 
 bool QueryTicks::Has(const Schema& schema, uint32_t counter_id) const {
-  return Has(schema) && counters_->contains(counter_id);
+  return Has(schema) && counters_.contains(counter_id);
 }
 
 const Directory::Machine* Directory::Find(const std::string& machine) const {
@@ -139,12 +141,11 @@ void Directory::AddMachine(const std::string& machine) {
   hidden_ -= std::exchange(entry.is_hidden, false);
 }
 
-void Directory::AddMachine(const v1::Machine& machine) {
+void Directory::AddMachine(const StoredMachine& stored) {
+  const v1::Machine& machine = stored.machine;
   const std::string& name = machine.name();
   AddMachine(name);
-  // Earlier versions stored labels without limits.
   Labels labels = {machine.labels().begin(), machine.labels().end()};
-  BoundLabels(&labels);
   std::vector<std::string> changed;
   {
     absl::MutexLock lock(&mutex_);
@@ -155,6 +156,7 @@ void Directory::AddMachine(const v1::Machine& machine) {
       changed = {name};
     }
     SetAgent(name, &entry, machine.agent());
+    entry.certificate = stored.certificate;
     entry.own_labels = std::move(labels);
   }
   NotifyListener(std::move(changed));
@@ -169,6 +171,7 @@ void Directory::HideMachine(const std::string& machine) {
     hidden_ += !std::exchange(entry.is_hidden, true);
     changed = WithLabelsOf(machine);
     SetAgent(machine, &entry, "");
+    entry.certificate.clear();
     entry.own_labels.clear();
   }
   NotifyListener(std::move(changed));
@@ -244,15 +247,12 @@ std::shared_ptr<QueryTicks> Directory::AddQuery(const CollectedQuery& query) {
       Share(With(query.schema, query.interval, CountersOf(query),
                  CountersetList::List(before.begin(), before.end())));
   counterset_names_.insert(query.schema->registration.name);
+  schemas_[query.schema->hash] = query.schema;
   auto& all = machine.ticks;
   const auto known =
       std::find_if(all.begin(), all.end(),
                    [&](const auto& ticks) { return ticks->IsOf(query); });
-  if (known != all.end()) {
-    // The ticks stay in the order of the last definitions, for Add.
-    std::rotate(known, known + 1, all.end());
-    return all.back();
-  }
+  if (known != all.end()) return *known;
   if (all.size() == kMaxQueriesOfMachine) {
     all.erase(std::min_element(all.begin(), all.end(),
                                [](const auto& a, const auto& b) {
@@ -260,40 +260,6 @@ std::shared_ptr<QueryTicks> Directory::AddQuery(const CollectedQuery& query) {
                                }));
   }
   return all.emplace_back(std::make_shared<QueryTicks>(query));
-}
-
-std::optional<Directory::Entry> Directory::Describe(
-    const std::string& machine) const {
-  absl::ReaderMutexLock lock(&mutex_);
-  const Machine* found = Find(machine);
-  if (found == nullptr || found->is_hidden) return std::nullopt;
-  return Entry{.is_registered = found->is_entered,
-               .agent = found->agent,
-               .labels = LabelsOfLocked(machine),
-               .newest_sample = found->newest_sample,
-               .ticks = found->ticks};
-}
-
-void Directory::Add(const std::string& machine, Entry entry) {
-  absl::MutexLock lock(&mutex_);
-  Machine& added = Get(machine);
-  if (entry.is_registered) entered_ += !std::exchange(added.is_entered, true);
-  CountersetList::List list;
-  for (const auto& ticks : entry.ticks) {
-    list = With(ticks->schema(), ticks->interval(), ticks->counters(),
-                std::move(list));
-    counterset_names_.insert(ticks->schema()->registration.name);
-  }
-  added.countersets = Share(std::move(list));
-  SetAgent(machine, &added, std::move(entry.agent));
-  added.fixed_labels = std::move(entry.labels);
-  added.newest_sample = entry.newest_sample;
-  added.ticks = std::move(entry.ticks);
-}
-
-void Directory::AddCountersetName(const std::string& name) {
-  absl::MutexLock lock(&mutex_);
-  counterset_names_.insert(name);
 }
 
 void Directory::SetNewestSample(const std::string& machine, absl::Time time) {
@@ -354,6 +320,21 @@ std::vector<std::string> Directory::CountersetNames() const {
   return {counterset_names_.begin(), counterset_names_.end()};
 }
 
+bool Directory::HasCounter(const perflib::Path& path) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return std::any_of(schemas_.begin(), schemas_.end(), [&](const auto& one) {
+    const std::shared_ptr<const Schema> schema = one.second.lock();
+    if (schema == nullptr) return false;
+    const perflib::CountersetRegistration& registration = schema->registration;
+    return path.MatchesCounterset(registration.name, registration.guid) &&
+           std::any_of(registration.counters.begin(),
+                       registration.counters.end(), [&](const auto& counter) {
+                         return path.MatchesCounter(counter.name,
+                                                    counter.counter_id);
+                       });
+  });
+}
+
 CountersetList Directory::Countersets(const std::string& machine) const {
   absl::ReaderMutexLock lock(&mutex_);
   const Machine* found = Find(machine);
@@ -366,19 +347,22 @@ std::string Directory::AgentOf(const std::string& machine) const {
   return found != nullptr ? found->agent : std::string();
 }
 
-Labels Directory::LabelsOf(const std::string& machine) const {
+std::string Directory::HolderOf(const std::string& machine) const {
   absl::ReaderMutexLock lock(&mutex_);
-  return LabelsOfLocked(machine);
+  const Machine* found = Find(machine);
+  if (found == nullptr) return machine;
+  if (!found->certificate.empty()) return found->certificate;
+  return found->agent.empty() ? machine : found->agent;
 }
 
-Labels Directory::LabelsOfLocked(const std::string& machine) const {
+Labels Directory::LabelsOf(const std::string& machine) const {
+  absl::ReaderMutexLock lock(&mutex_);
   Labels labels;
   const Machine* found = Find(machine);
   if (found == nullptr) {  // an expected machine that was never seen
     SetLabels(label_rules_->For(machine), &labels);
     return labels;
   }
-  if (found->fixed_labels.has_value()) return *found->fixed_labels;
   const Machine* agent = Find(found->agent);
   if (agent != nullptr) {
     labels = agent->own_labels;

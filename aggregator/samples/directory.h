@@ -24,12 +24,15 @@
 #include "aggregator/samples/frame.h"
 #include "aggregator/samples/label_rules.h"
 #include "aggregator/samples/labels.h"
+#include "perflib/path.h"
 
 namespace fleetperf::v1 {
 class Machine;
 }  // namespace fleetperf::v1
 
 namespace fleetperf::aggregator {
+
+struct StoredMachine;
 
 // The collected part of a machine's counterset.
 struct CollectedCounterset {
@@ -74,11 +77,6 @@ class CountersetList {
 class QueryTicks {
  public:
   explicit QueryTicks(const CollectedQuery& query);
-  QueryTicks(std::shared_ptr<const Schema> schema, absl::Duration interval,
-             std::shared_ptr<const std::set<uint32_t>> counters)
-      : schema_(std::move(schema)),
-        interval_(interval),
-        counters_(std::move(counters)) {}
 
   // Notes the tick that arrived last. `arrival` is Clock::Monotonic().
   void Note(absl::Time tick, absl::Duration arrival = absl::ZeroDuration());
@@ -95,7 +93,7 @@ class QueryTicks {
   bool Has(const Schema& schema, uint32_t counter_id) const;
   const std::shared_ptr<const Schema>& schema() const { return schema_; }
   absl::Duration interval() const { return interval_; }
-  const std::set<uint32_t>& counters() const { return *counters_; }
+  const std::set<uint32_t>& counters() const { return counters_; }
 
  private:
   // In nanoseconds since 1970; kNone: not noted.
@@ -104,14 +102,11 @@ class QueryTicks {
 
   const std::shared_ptr<const Schema> schema_;
   const absl::Duration interval_;
-  const std::shared_ptr<const std::set<uint32_t>> counters_;
+  const std::set<uint32_t> counters_;
   std::atomic<int64_t> oldest_ = kNone;
   std::atomic<int64_t> newest_ = kNone;
   std::atomic<int64_t> arrival_ = 0;
 };
-
-// The limit of a machine's QueryTicks. Beyond it, the oldest is dropped.
-inline constexpr size_t kMaxQueriesOfMachine = 1024;
 
 // Thread-safe.
 class Directory {
@@ -119,8 +114,9 @@ class Directory {
   // Registers a machine of the fleet. The aggregator's own machine has samples,
   // but is not registered unless an agent collects from it, too.
   void AddMachine(const std::string& machine);
-  // Same, with the machine's agent and that agent's labels.
-  void AddMachine(const v1::Machine& machine);
+  // Same, with the machine's agent, that agent's labels, and the key of its
+  // certificate.
+  void AddMachine(const StoredMachine& machine);
   // Hides a machine, with its present and later samples, until it is
   // registered again.
   void HideMachine(const std::string& machine);
@@ -136,24 +132,6 @@ class Directory {
   // Returns the ticks of the query, where the caller notes each tick.
   std::shared_ptr<QueryTicks> AddQuery(const CollectedQuery& query);
   void SetNewestSample(const std::string& machine, absl::Time time);
-
-  // All that is known of a machine, for another directory.
-  struct Entry {
-    bool is_registered = false;
-    std::string agent;
-    Labels labels;  // those of LabelsOf
-    std::optional<absl::Time> newest_sample;
-    // The query that was defined last is the last one.
-    std::vector<std::shared_ptr<QueryTicks>> ticks;
-  };
-  // Returns std::nullopt if Machines() does not have the machine.
-  std::optional<Entry> Describe(const std::string& machine) const;
-  // Adds a machine that the directory does not have. Its counters are those of
-  // the ticks, each with the interval of the last one that has it, and its
-  // labels are fixed.
-  void Add(const std::string& machine, Entry entry);
-  // Adds to the names of countersets, without a machine.
-  void AddCountersetName(const std::string& name);
 
   // Returns all machines that have samples or are registered, and are not
   // hidden, ordered by name.
@@ -173,9 +151,16 @@ class Directory {
   std::optional<absl::Time> NewestSample(const std::string& machine) const;
   // Returns the names of all collected countersets, in order.
   std::vector<std::string> CountersetNames() const;
+  // Returns whether a collected counterset of any machine has a counter,
+  // collected or not, that matches the path.
+  bool HasCounter(const perflib::Path& path) const;
   CountersetList Countersets(const std::string& machine) const;
   // Returns the machine's agent; "" if unknown.
   std::string AgentOf(const std::string& machine) const;
+  // Returns who is accountable for the machine's samples: the key of its
+  // agent's certificate. If that is unknown, the name of the agent or, without
+  // one, of the machine. One certificate may have many agents.
+  std::string HolderOf(const std::string& machine) const;
   // Returns the labels of the machine, the only ones that users and plans see.
   // The agent's own labels come first; the configuration then sets labels for
   // the agent's name, and after these for the machine's name. An agent has the
@@ -207,9 +192,9 @@ class Directory {
     bool is_entered = false;
     bool is_hidden = false;  // not with is_entered
     std::string agent;
-    Labels own_labels;                   // as the agent of this name sent them
-    Labels set_labels;                   // by the configuration, for this name
-    std::optional<Labels> fixed_labels;  // instead of the two above
+    std::string certificate;  // the key of the agent's one
+    Labels own_labels;        // as the agent of this name sent them
+    Labels set_labels;        // by the configuration, for this name
     std::vector<std::shared_ptr<QueryTicks>> ticks;
     std::optional<absl::Time> newest_sample;
     CountersetList countersets;
@@ -229,8 +214,6 @@ class Directory {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NotifyListener(std::vector<std::string> machines)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  Labels LabelsOfLocked(const std::string& machine) const
-      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Returns an equal list that another machine has, or `list`.
   CountersetList Share(CountersetList::List list)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -256,6 +239,9 @@ class Directory {
   size_t hidden_ ABSL_GUARDED_BY(mutex_) = 0;
   // The counterset names of all machines, cached since every query needs them.
   std::set<std::string> counterset_names_ ABSL_GUARDED_BY(mutex_);
+  // Their schemas, by hash.
+  std::map<std::string, std::weak_ptr<const Schema>> schemas_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fleetperf::aggregator

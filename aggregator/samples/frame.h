@@ -13,10 +13,10 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "aggregator/formula/life.h"
-#include "base/causes.h"
 #include "perflib/clocks.h"
 #include "perflib/registration.h"
+#include "values/causes.h"
+#include "values/life.h"
 
 namespace fleetperf::aggregator {
 
@@ -47,11 +47,12 @@ enum class ColumnRole : uint8_t {
   kCovered,
   kAbsent,
   kOwnBreaks,
+  // Only of raw fractions.
+  kSum,
+  kSumRest,
+  kSumRestOfRest,
 };
-inline constexpr size_t kColumnRoles = 16;
-// The roles of data that was thinned before the format had the presence of
-// series, which the later roles are for.
-inline constexpr size_t kOldColumnRoles = 14;
+inline constexpr size_t kColumnRoles = 19;
 
 // The limits of the interval of a query.
 inline constexpr absl::Duration kMinCollectionInterval = absl::Seconds(1);
@@ -78,13 +79,6 @@ struct CollectedQuery {
   std::vector<Column> columns;
 
   bool is_thinned() const { return thinned_from > absl::ZeroDuration(); }
-  // Whether thinned data has the presence of series.
-  bool has_presence() const {
-    return std::any_of(columns.begin(), columns.end(),
-                       [](const Column& column) {
-                         return column.role == ColumnRole::kAbsent;
-                       });
-  }
 };
 
 // Returns whether both queries may have samples of the same series, at
@@ -168,8 +162,7 @@ struct Frame {
   // The number of the agent's epoch, which no other epoch of the store has.
   uint32_t epoch_number = 0;
   // In thinned data: the nanoseconds of the tick intervals
-  // (aggregator/samples/tick_link.h) since the previous tick. Empty if unknown:
-  // in data that was thinned before the format had them.
+  // (aggregator/samples/tick_link.h) since the previous tick. Otherwise empty.
   std::vector<int64_t> interval_times;
 
   // A folded frame has two ticks, the second of which stands for several: it is

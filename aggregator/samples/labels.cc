@@ -5,8 +5,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "base/excerpt.h"
 #include "base/status_macros.h"
+#include "base/text/excerpt.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -57,18 +57,6 @@ absl::Status CheckLabels(absl::string_view field, const Labels& labels) {
     bytes += name.size() + value.size();
   }
   return CheckAtMost(kMaxLabelBytes, bytes, "bytes", field);
-}
-
-void BoundLabels(Labels* labels) {
-  size_t bytes = 0;
-  int kept = 0;
-  std::erase_if(*labels, [&](const auto& label) {
-    const size_t size = label.first.size() + label.second.size();
-    if (kept == kMaxLabels || bytes + size > kMaxLabelBytes) return true;
-    bytes += size;
-    ++kept;
-    return false;
-  });
 }
 
 void SetLabels(const Labels& values, Labels* labels) {

@@ -26,9 +26,6 @@ inline constexpr size_t kMaxLabelBytes = 8 << 10;  // all names and values
 // characters. The message begins with `field`.
 absl::Status CheckLabels(absl::string_view field, const Labels& labels);
 
-// Removes the labels beyond the limits of number and bytes in all.
-void BoundLabels(Labels* labels);
-
 // Sets labels. An empty value removes the label.
 void SetLabels(const Labels& values, Labels* labels);
 

@@ -2,27 +2,29 @@
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
+#include "perflib/aggregates.h"
 
 namespace fleetperf::aggregator {
 namespace {
 
 bool NamesAggregate(const perflib::Pattern& instance) {
-  return !instance.has_wildcards() ||
-         absl::EndsWithIgnoreCase(
-             instance.text(), absl::StrCat(",", perflib::kAggregateInstance));
+  return !instance.has_wildcards() || perflib::EndsInAggregate(instance.text());
 }
 
 }  // namespace
 
 bool Selection::MatchesInstance(const std::string& name) const {
-  return !instance.has_value() || instance->Matches(name);
+  return !instance.has_value() || instance->Matches(name) || IsLiteral(name);
+}
+
+bool Selection::IsLiteral(const std::string& name) const {
+  return literal_instance.has_value() && literal_instance->Matches(name);
 }
 
 bool Selection::Selects(uint32_t counter_id, const std::string& name,
                         uint32_t index) const {
-  return MatchesInstance(name) && instance_index.value_or(index) == index &&
+  return MatchesInstance(name) &&
+         (instance_index.value_or(index) == index || IsLiteral(name)) &&
          std::count(counter_ids.begin(), counter_ids.end(), counter_id) > 0;
 }
 

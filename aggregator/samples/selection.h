@@ -19,8 +19,11 @@ struct Selection {
   std::optional<perflib::Pattern> instance;  // std::nullopt: no instances
   std::optional<uint32_t> instance_index;
   std::vector<uint32_t> counter_ids;
+  std::optional<perflib::Pattern> literal_instance;  // see perflib::Path
 
   bool MatchesInstance(const std::string& name) const;
+  // Whether an instance is selected by its whole name, with any index.
+  bool IsLiteral(const std::string& name) const;
   // Whether a series is selected. `index` is the number of its instance among
   // those with its name.
   bool Selects(uint32_t counter_id, const std::string& name,
@@ -36,7 +39,8 @@ struct SelectedCounterset {
   bool Selects(uint32_t counter_id, const std::string& instance,
                uint32_t index) const;
   // Whether a path that selects the series, whose instance is an aggregate,
-  // names the aggregate: its instance has no wildcards, or ends in ",_Total".
+  // names the aggregate: its instance has no wildcards, or ends as aggregates
+  // of a part do, in ",_Total".
   bool NamesAggregate(uint32_t counter_id, const std::string& instance,
                       uint32_t index) const;
 };

@@ -80,7 +80,9 @@ std::optional<SeriesColumns> FindSeriesColumns(const CollectedQuery& query,
   for (size_t role = 1; role < kColumnRoles; ++role) {
     const auto found =
         FindColumn(query, formula.counter_id, static_cast<ColumnRole>(role));
-    if (!found.has_value() && role < kOldColumnRoles) return std::nullopt;
+    if (!found.has_value() && HasRole(formula, static_cast<ColumnRole>(role))) {
+      return std::nullopt;
+    }
     if (!needs_extremes && IsExtreme(static_cast<ColumnRole>(role))) continue;
     (*columns.thinned)[role] = found;
   }
@@ -109,6 +111,51 @@ RawSample SeriesRun::Sample(uint32_t tick) const {
   if (columns_.uses_block_clocks) SetBlockClocks(&sample);
   if (columns_.multi.has_value()) sample.multi = Read(*columns_.multi, tick);
   return sample;
+}
+
+bool SeriesRun::HasFallen(uint32_t tick) const {
+  const auto problem =
+      (*columns_.thinned)[static_cast<size_t>(ColumnRole::kProblem)];
+  return problem.has_value() && aggregator::HasFallen(frame_.Value(
+                                    frame_.columns[*problem], number_, tick));
+}
+
+void SeriesRun::AddTo(const CounterFormula& formula, uint32_t first,
+                      uint32_t end, SeriesEnd* series) const {
+  if (first >= end) return;
+  if (is_thinned() || !formula.uses_two_samples()) {
+    return series->Set(Sample(end - 1), is_thinned() && HasFallen(end - 1));
+  }
+  if (end - first > kMaxSamplesRead) {
+    first = end - kMaxSamplesRead;
+    *series = {};
+  }
+  // The common cases: counters that just grew have not fallen, and neither has
+  // one that the whole run keeps.
+  if (end - first > 1) {
+    const RawSample older = Sample(end - 2);
+    const RawSample newer = Sample(end - 1);
+    if ((newer.value.value > older.value.value || Keeps(*series, newer)) &&
+        (!newer.denominator.has_value() ||
+         newer.denominator.value > older.denominator.value)) {
+      return series->Set(newer);
+    }
+  }
+  for (uint32_t tick = first; tick < end; ++tick) {
+    series->Take(formula, Sample(tick), interval());
+  }
+}
+
+// Returns whether the run has one value only, that of `sample`, and the series
+// did not fall to it.
+bool SeriesRun::Keeps(const SeriesEnd& series, const RawSample& sample) const {
+  const auto& last = series.sample();
+  if (series.has_fallen() ||
+      (last.has_value() && last->value.value > sample.value.value)) {
+    return false;
+  }
+  const auto values = Values();
+  return values.has_value() && values->size() == 1;
 }
 
 std::optional<absl::Span<const uint64_t>> SeriesRun::AllOf(
@@ -153,6 +200,7 @@ std::vector<Summary> SeriesRun::Summaries(const CounterFormula& formula) const {
     summaries.push_back(
         DecodeSummary(formula, numbers, older.has_value() ? &*older : nullptr,
                       newer, frame_.query->thinned_from, has_extremes));
+    // Damaged data may lack the times.
     if (!frame_.interval_times.empty()) {
       summaries.back().there =
           DecodeThere(numbers, frame_.interval_times[run_.first_tick + tick]);

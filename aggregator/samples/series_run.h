@@ -12,10 +12,11 @@
 
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "aggregator/formula/counter_formula.h"
-#include "aggregator/formula/formula.h"
-#include "aggregator/formula/summary.h"
 #include "aggregator/samples/frame.h"
+#include "values/counter_formula.h"
+#include "values/formula.h"
+#include "values/series_end.h"
+#include "values/summary.h"
 
 namespace fleetperf::aggregator {
 
@@ -27,7 +28,7 @@ struct SeriesColumns {
   std::optional<size_t> multi;
   // The denominator and the frequency are the block's clocks.
   bool uses_block_clocks = false;
-  // The columns of thinned data, by role; those of presence may be missing.
+  // The columns of thinned data, by role; those of extremes may be missing.
   std::optional<std::array<std::optional<size_t>, kColumnRoles>> thinned;
 
   // Whether summaries of thinned data have their extremes.
@@ -78,6 +79,11 @@ class SeriesRun {
 
   RawSample Sample(uint32_t tick) const;
 
+  // Adds those of the run's samples from `first` to before `end` to a series
+  // that its next pieces may depend on.
+  void AddTo(const CounterFormula& formula, uint32_t first, uint32_t end,
+             SeriesEnd* series) const;
+
   // The values of the counter and of the denominator counter for all ticks.
   // std::nullopt if one is missing. A single value if all are equal, or if
   // there is no such counter.
@@ -93,6 +99,9 @@ class SeriesRun {
  private:
   RawValue Read(size_t column, uint32_t tick) const;
   std::optional<absl::Span<const uint64_t>> AllOf(size_t column) const;
+  // Whether Summary::has_fallen at the tick.
+  bool HasFallen(uint32_t tick) const;
+  bool Keeps(const SeriesEnd& series, const RawSample& sample) const;
 
   const Frame& frame_;
   const SeriesColumns& columns_;

@@ -11,7 +11,10 @@ namespace fleetperf::aggregator {
 
 struct StoredMachine {
   v1::Machine machine;
-  std::string catalogue_hash;
+  std::string catalogue_hash = {};
+  // PeerIdentity::Key of the agent's certificate, 32 bytes. Users do not see
+  // it. "" if it is unknown.
+  std::string certificate = {};
 };
 
 }  // namespace fleetperf::aggregator

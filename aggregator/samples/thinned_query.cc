@@ -1,7 +1,6 @@
 #include "aggregator/samples/thinned_query.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/base/casts.h"
 #include "absl/numeric/int128.h"
@@ -11,8 +10,9 @@ namespace {
 
 using perflib::Denominator;
 
-// A flag of kProblem.
+// Flags of kProblem.
 constexpr uint64_t kWithoutOlder = 1 << 16;
+constexpr uint64_t kHasFallen = 1 << 17;
 
 size_t Place(ColumnRole role) { return static_cast<size_t>(role); }
 
@@ -21,25 +21,16 @@ bool HasClock(const CounterFormula& formula) {
          formula.denominator == Denominator::kPerfTime100NSec;
 }
 
-// The monotonic clock of a tick, or the time of day if there is none.
-struct Stamp {
-  uint64_t ticks = 0;
-  int64_t per_second = 0;
-};
-Stamp StampOf(const perflib::Clocks& clocks) {
-  if (clocks.perf_freq > 0) {
-    return {static_cast<uint64_t>(clocks.perf_time_stamp), clocks.perf_freq};
-  }
-  return {static_cast<uint64_t>(clocks.perf_time_100nsec),
-          perflib::k100NSecPerSecond};
-}
-
 // The summary that a reader predicts from the two samples if nothing is wrong.
 struct Expected {
   uint64_t growth = 0;
   uint64_t denominator = 0;
-  uint64_t covered = 0;  // ticks of Stamp
+  uint64_t covered = 0;  // nanoseconds
 };
+
+uint64_t NanosOf(absl::Duration length) {
+  return static_cast<uint64_t>(absl::ToInt64Nanoseconds(length));
+}
 
 uint64_t Grown(const RawValue& older, const RawValue& newer) {
   if (!older.has_value() || !newer.has_value()) return 0;
@@ -51,7 +42,7 @@ Expected ExpectPieces(const CounterFormula& formula, const RawSample* older,
   Expected expected;
   if (older == nullptr) return expected;
   expected.growth = Grown(older->value, newer.value);
-  expected.covered = StampOf(newer.clocks).ticks - StampOf(older->clocks).ticks;
+  expected.covered = NanosOf(ClockLength(older->clocks, newer.clocks));
   switch (formula.denominator) {
     case Denominator::kNone:
       break;
@@ -99,7 +90,15 @@ bool IsFraction(const CounterFormula& formula) {
 // changed.
 uint64_t ExpectedSum(const CounterFormula& formula, const Summary& summary) {
   return absl::bit_cast<uint64_t>(
-      CalculateSampleSum(formula, summary.growth, summary.values).value);
+      CalculateGrowth(formula, summary.growth).value *
+      static_cast<double>(summary.values));
+}
+
+// Returns the frequency of Growth that a reader knows from the tick.
+uint64_t FrequencyAt(const CounterFormula& formula, const RawSample& newer) {
+  return formula.uses_two_samples() ? static_cast<uint64_t>(std::max<int64_t>(
+                                          newer.clocks.perf_freq, 0))
+                                    : newer.frequency.value;
 }
 
 struct ExtremeNumbers {
@@ -130,31 +129,46 @@ Summary::Extreme DecodeExtreme(const CounterFormula& formula,
         .value = numbers.value,
         .denominator =
             numbers.denominator + ExpectedOfPiece(formula, newer, thinned_from),
-        .perf_freq =
-            static_cast<uint64_t>(std::max<int64_t>(newer.clocks.perf_freq, 0)),
+        .perf_freq = FrequencyAt(formula, newer),
         .multi = newer.multi.value};
   } else {
     extreme.growth = {
         .value = newer.value.value - numbers.value,
         .denominator = newer.denominator.value - numbers.denominator,
-        .perf_freq = newer.frequency.value};
+        .perf_freq = FrequencyAt(formula, newer)};
   }
   extreme.value = CalculateExtreme(formula, extreme.growth).value;
   return extreme;
 }
 
+CounterFormula FormulaIn(const CollectedQuery& query, uint32_t counter_id) {
+  const perflib::CounterRegistration* const counter =
+      query.schema != nullptr
+          ? query.schema->registration.FindCounter(counter_id)
+          : nullptr;
+  return counter != nullptr ? FormulaOf(query.schema->registration, *counter)
+                            : CounterFormula();
+}
+
 }  // namespace
 
+bool HasRole(const CounterFormula& formula, ColumnRole role) {
+  return IsFraction(formula) ||
+         (role != ColumnRole::kSum && role != ColumnRole::kSumRest &&
+          role != ColumnRole::kSumRestOfRest);
+}
+
 CollectedQuery ThinnedQuery(const CollectedQuery& query,
-                            absl::Duration interval, bool has_presence) {
+                            absl::Duration interval) {
   CollectedQuery thinned = query;
   thinned.interval = std::max(query.interval, interval);
   if (query.is_thinned()) return thinned;
   thinned.thinned_from = query.interval;
-  const size_t roles = has_presence ? kColumnRoles : kOldColumnRoles;
   for (const CollectedQuery::Column& column : query.columns) {
     if (column.only_linked) continue;
-    for (size_t role = 1; role < roles; ++role) {
+    const CounterFormula formula = FormulaIn(query, column.counter_id);
+    for (size_t role = 1; role < kColumnRoles; ++role) {
+      if (!HasRole(formula, static_cast<ColumnRole>(role))) continue;
       thinned.columns.push_back({.counter_id = column.counter_id,
                                  .value_size = 8,
                                  .role = static_cast<ColumnRole>(role)});
@@ -162,6 +176,8 @@ CollectedQuery ThinnedQuery(const CollectedQuery& query,
   }
   return thinned;
 }
+
+bool HasFallen(uint64_t problem) { return (problem & kHasFallen) != 0; }
 
 void EncodeThere(const TimeThere& there, int64_t intervals,
                  SummaryNumbers* numbers) {
@@ -192,13 +208,13 @@ SummaryNumbers EncodeSummary(const CounterFormula& formula,
     return numbers[Place(role)];
   };
   const Expected expected = Expect(formula, summary.pieces, older, newer);
-  at(ColumnRole::kGrowth) =
-      absl::Uint128Low64(summary.growth.value) - expected.growth;
-  at(ColumnRole::kGrowthHigh) = absl::Uint128High64(summary.growth.value);
+  const Growth growth =
+      InFrequency(formula, summary.growth, FrequencyAt(formula, newer));
+  at(ColumnRole::kGrowth) = absl::Uint128Low64(growth.value) - expected.growth;
+  at(ColumnRole::kGrowthHigh) = absl::Uint128High64(growth.value);
   at(ColumnRole::kDenominator) =
-      absl::Uint128Low64(summary.growth.denominator) - expected.denominator;
-  at(ColumnRole::kDenominatorHigh) =
-      absl::Uint128High64(summary.growth.denominator);
+      absl::Uint128Low64(growth.denominator) - expected.denominator;
+  at(ColumnRole::kDenominatorHigh) = absl::Uint128High64(growth.denominator);
   if (summary.values > 0) {
     const auto put = [&](const Summary::Extreme& extreme, ColumnRole value,
                          ColumnRole denominator) {
@@ -220,15 +236,15 @@ SummaryNumbers EncodeSummary(const CounterFormula& formula,
                                    << 8;
   }
   if (older == nullptr) at(ColumnRole::kProblem) |= kWithoutOlder;
+  if (summary.has_fallen) at(ColumnRole::kProblem) |= kHasFallen;
+  at(ColumnRole::kCovered) = NanosOf(summary.covered) - expected.covered;
   if (IsFraction(formula)) {
-    at(ColumnRole::kCovered) =
-        absl::bit_cast<uint64_t>(summary.sum) - ExpectedSum(formula, summary);
-    return numbers;
+    const std::array<double, 3> parts = summary.sum.Split();
+    at(ColumnRole::kSum) =
+        absl::bit_cast<uint64_t>(parts[0]) - ExpectedSum(formula, summary);
+    at(ColumnRole::kSumRest) = absl::bit_cast<uint64_t>(parts[1]);
+    at(ColumnRole::kSumRestOfRest) = absl::bit_cast<uint64_t>(parts[2]);
   }
-  const double covered = absl::ToDoubleSeconds(summary.covered) *
-                         static_cast<double>(StampOf(newer.clocks).per_second);
-  at(ColumnRole::kCovered) =
-      static_cast<uint64_t>(std::llround(covered)) - expected.covered;
   return numbers;
 }
 
@@ -253,8 +269,9 @@ Summary DecodeSummary(const CounterFormula& formula,
   const auto at = [&](ColumnRole role) { return numbers[Place(role)]; };
   if ((at(ColumnRole::kProblem) & kWithoutOlder) != 0) older = nullptr;
   Summary summary;
-  summary.pieces = at(ColumnRole::kPieces);
-  // A damaged number may be larger.
+  // Damaged numbers may be larger.
+  constexpr uint64_t kMaxPieces = uint64_t{1} << 32;
+  summary.pieces = std::min(at(ColumnRole::kPieces), kMaxPieces);
   summary.values =
       summary.pieces - std::min(summary.pieces, at(ColumnRole::kWithoutValue));
   const Expected expected = Expect(formula, summary.pieces, older, newer);
@@ -264,10 +281,7 @@ Summary DecodeSummary(const CounterFormula& formula,
       .denominator = absl::MakeUint128(
           at(ColumnRole::kDenominatorHigh),
           at(ColumnRole::kDenominator) + expected.denominator),
-      .perf_freq = formula.uses_two_samples()
-                       ? static_cast<uint64_t>(
-                             std::max<int64_t>(newer.clocks.perf_freq, 0))
-                       : newer.frequency.value,
+      .perf_freq = FrequencyAt(formula, newer),
       .multi = newer.multi.value};
   if (has_extremes && summary.values > 0) {
     summary.smallest = DecodeExtreme(
@@ -279,6 +293,7 @@ Summary DecodeSummary(const CounterFormula& formula,
         {at(ColumnRole::kLargest), at(ColumnRole::kLargestDenominator)}, newer,
         thinned_from);
   }
+  summary.has_fallen = HasFallen(at(ColumnRole::kProblem));
   summary.breaks = at(ColumnRole::kBreaks);
   if (summary.breaks > 0) {
     const uint64_t problem = at(ColumnRole::kProblem);
@@ -289,15 +304,14 @@ Summary DecodeSummary(const CounterFormula& formula,
             problem >> 8 & 0xFF, static_cast<uint64_t>(kLastGapCause)))};
   }
   if (IsFraction(formula)) {
-    summary.sum = absl::bit_cast<double>(at(ColumnRole::kCovered) +
-                                         ExpectedSum(formula, summary));
-    return summary;
+    const uint64_t total = at(ColumnRole::kSum) + ExpectedSum(formula, summary);
+    for (const uint64_t part :
+         {total, at(ColumnRole::kSumRest), at(ColumnRole::kSumRestOfRest)}) {
+      summary.sum.Add(absl::bit_cast<double>(part));
+    }
   }
-  const auto covered =
-      static_cast<int64_t>(at(ColumnRole::kCovered) + expected.covered);
-  const Stamp stamp = StampOf(newer.clocks);
-  summary.covered = absl::Seconds(1) * (static_cast<double>(covered) /
-                                        static_cast<double>(stamp.per_second));
+  summary.covered = absl::Nanoseconds(
+      static_cast<int64_t>(at(ColumnRole::kCovered) + expected.covered));
   if (summary.pieces > 0) {
     const bool is_whole = older != nullptr && at(ColumnRole::kCovered) == 0;
     summary.start = is_whole ? perflib::TimeOf(older->clocks)

@@ -9,19 +9,22 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
-#include "aggregator/formula/counter_formula.h"
-#include "aggregator/formula/formula.h"
-#include "aggregator/formula/summary.h"
 #include "aggregator/samples/frame.h"
+#include "values/counter_formula.h"
+#include "values/formula.h"
+#include "values/summary.h"
 
 namespace fleetperf::aggregator {
 
 // Returns the query of data thinned to one tick per `interval`: all columns of
-// `query`, and one column of each other role for each counter that is not only
-// collected for another column. The columns of thinned data stay as they are.
-// `has_presence` is false only for the data of earlier versions.
+// `query`, and one column of each other role that the formula has for each
+// counter that is not only collected for another column. The columns of thinned
+// data stay as they are.
 CollectedQuery ThinnedQuery(const CollectedQuery& query,
-                            absl::Duration interval, bool has_presence = true);
+                            absl::Duration interval);
+
+// Returns whether the thinned data of a formula has columns of a role.
+bool HasRole(const CounterFormula& formula, ColumnRole role);
 
 // A summary as the numbers in its columns, by role; kRaw is not used. `older`
 // and `newer` are the samples at the previous tick, if the run has one, and at
@@ -39,10 +42,14 @@ CollectedQuery ThinnedQuery(const CollectedQuery& query,
 //   kPieces, kBreaks    counts
 //   kWithoutValue       pieces less values
 //   kProblem            status, plus cause times 256, plus 65536 if there is
-//                       no `older`: later, the tick may follow another one
-//   kCovered            ticks of PerfTimeStamp, less those between the
-//                       samples; for raw fractions, the bits of the sum of
-//                       values, less those of the sum for a constant base
+//                       no `older`: later, the tick may follow another one;
+//                       plus 131072 for Summary::has_fallen
+//   kCovered            nanoseconds, less those between the samples
+//   kSum                for raw fractions only: the bits of the sum of values,
+//                       less those of the sum for a constant base
+//   kSumRest, kSumRestOfRest
+//                       likewise: the bits of the other parts of the sum
+//                       (ExactSum::Split)
 // All differences are modulo 2^64. The other roles are not part of a summary's
 // own numbers:
 //   kAbsent             nanoseconds of the tick intervals since the previous
@@ -60,6 +67,8 @@ SummaryNumbers EncodeSummary(const CounterFormula& formula,
                              const Summary& summary, const RawSample* older,
                              const RawSample& newer,
                              absl::Duration thinned_from);
+// Returns Summary::has_fallen from the number in the column kProblem.
+bool HasFallen(uint64_t problem);
 // Changes the numbers of a tick with an `older` sample to those that it has
 // without one.
 void RemoveOlder(const CounterFormula& formula, const RawSample& older,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "aggregator/formula/piece.h"
+#include "values/piece.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -19,6 +19,13 @@ bool IsRaw(const CollectedQuery::Column& column) {
   return column.role == ColumnRole::kRaw;
 }
 
+// The size of values may change with the first one that a counter has.
+bool HaveOneCounter(const CollectedQuery::Column& a,
+                    const CollectedQuery::Column& b) {
+  return a.counter_id == b.counter_id && a.only_linked == b.only_linked &&
+         a.wraps == b.wraps;
+}
+
 // Whether both have the same counters and interval, thinned or not. The raw
 // columns of thinned data come first.
 bool AreOne(const CollectedQuery& a, const CollectedQuery& b) {
@@ -27,7 +34,8 @@ bool AreOne(const CollectedQuery& a, const CollectedQuery& b) {
   };
   return a.schema == b.schema &&
          CollectionInterval(a) == CollectionInterval(b) &&
-         std::equal(a.columns.begin(), end(a), b.columns.begin(), end(b));
+         std::equal(a.columns.begin(), end(a), b.columns.begin(), end(b),
+                    HaveOneCounter);
 }
 
 int64_t LengthBetween(const ClockCheck& check, const SoundTick& older,
@@ -59,7 +67,9 @@ const FrameTicks& TickLinks::Add(const Frame& frame,
                                  const std::vector<int64_t>* lengths) {
   ticks_.query_ = QueryOf(frame.query);
   Query& query = queries_[ticks_.query_];
-  for (const size_t rival : query.rivals) queries_[rival].last = {};
+  for (const size_t rival : query.rivals) {
+    if (HasSeriesOf(queries_[rival], frame)) queries_[rival].last = {};
+  }
   if (query.epoch_number != frame.epoch_number) {
     query.epoch_number = frame.epoch_number;
     query.last = {};
@@ -77,6 +87,8 @@ const FrameTicks& TickLinks::Add(const Frame& frame,
   } else {
     AddEach(frame, &query);
   }
+  FindConcurrent(frame, ticks_.query_);
+  SetFrame(frame, ticks_.first_number_, &query);
   return ticks_;
 }
 
@@ -111,6 +123,45 @@ void TickLinks::AddQuery(const std::shared_ptr<const CollectedQuery>& query) {
     queries_[other].rivals.push_back(queries_.size());
   }
   queries_.push_back(std::move(added));
+}
+
+// Queries of a plan may have the same counters of different instances.
+bool TickLinks::HasSeriesOf(const Query& rival, const Frame& frame) {
+  return !rival.lives.has_value() ||
+         std::any_of(frame.runs.begin(), frame.runs.end(),
+                     [&](const Frame::Run& run) {
+                       return rival.lives->contains(run.instance->life);
+                     });
+}
+
+// Frames have one tick each, or many.
+void TickLinks::FindConcurrent(const Frame& frame, size_t number) {
+  Query& query = queries_[number];
+  for (const size_t rival : query.rivals) {
+    Query& other = queries_[rival];
+    if (other.first_number == 0 || HasSeriesOf(other, frame)) continue;
+    const bool are_in_turn =
+        ticks_.link_ > 0 && other.first_number > query.first_number;
+    const bool overlap =
+        other.epoch_number == query.epoch_number &&
+        other.start <= frame.clocks->back().perf_time_100nsec &&
+        other.end >= frame.clocks->front().perf_time_100nsec;
+    if (!are_in_turn && !overlap) continue;
+    query.concurrent.insert(rival);
+    other.concurrent.insert(number);
+  }
+}
+
+void TickLinks::SetFrame(const Frame& frame, int64_t first_number,
+                         Query* query) {
+  query->first_number = first_number;
+  query->start = frame.clocks->front().perf_time_100nsec;
+  query->end = frame.clocks->back().perf_time_100nsec;
+  if (query->rivals.empty()) return;
+  query->lives.emplace();
+  for (const Frame::Run& run : frame.runs) {
+    query->lives->insert(run.instance->life);
+  }
 }
 
 bool TickLinks::HasTickAfterEnd(const Frame& frame) const {

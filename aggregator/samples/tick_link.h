@@ -2,9 +2,10 @@
 //
 // A tick interval joins two neighbouring sound ticks of one query and epoch,
 // without a break between their clocks. A tick is sound if the query did not
-// fail. Queries of the same counters and interval are one query, unless ticks
-// of another query of the same series are between them. Presence is the part of
-// the tick intervals in which a series was there.
+// fail. Queries of the same counters and interval are one query, whatever the
+// sizes of their values, unless ticks of another query of the same series are
+// between them. Presence is the part of the tick intervals in which a series
+// was there.
 
 #ifndef FLEETPERF_AGGREGATOR_SAMPLES_TICK_LINK_H_
 #define FLEETPERF_AGGREGATOR_SAMPLES_TICK_LINK_H_
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "aggregator/samples/frame.h"
 #include "perflib/clocks.h"
@@ -82,18 +84,37 @@ class TickLinks {
   size_t queries() const { return queries_.size(); }
   // Returns whether a query has samples of a counter.
   bool Collects(size_t query, const Schema& schema, uint32_t counter_id) const;
+  // Returns whether both queries have the same counters at the same time, of
+  // different instances. A plan that changed has queries one after the other.
+  bool AreConcurrent(size_t a, size_t b) const {
+    return queries_[a].concurrent.contains(b);
+  }
 
  private:
   struct Query {
     std::shared_ptr<const CollectedQuery> query;
     uint32_t epoch_number = 0;
     SoundTick last;  // number 0: none
-    // The queries with samples of the same series.
+    // The queries of the same counters, which may have samples of the same
+    // series.
     std::vector<size_t> rivals = {};
+    absl::flat_hash_set<size_t> concurrent = {};  // of these; AreConcurrent
+    // The last frame: the number of its first tick and the times of its first
+    // and last ones; if there are rivals, its lives.
+    int64_t first_number = 0;  // 0: none
+    int64_t start = 0;         // like PerfTime100NSec
+    int64_t end = 0;
+    std::optional<absl::flat_hash_set<uint64_t>> lives = std::nullopt;
   };
 
   size_t QueryOf(const std::shared_ptr<const CollectedQuery>& query);
   void AddQuery(const std::shared_ptr<const CollectedQuery>& query);
+  // Whether a frame has ticks of series that `rival` had last.
+  static bool HasSeriesOf(const Query& rival, const Frame& frame);
+  // Compares the query of a frame, the last frame of which is the one before,
+  // with its rivals.
+  void FindConcurrent(const Frame& frame, size_t number);
+  static void SetFrame(const Frame& frame, int64_t first_number, Query* query);
   bool HasTickAfterEnd(const Frame& frame) const;
   void AddSound(const Frame& frame, const std::vector<int64_t>* lengths,
                 Query* query);

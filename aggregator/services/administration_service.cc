@@ -1,5 +1,3 @@
-#include "aggregator/services/administration_service.h"
-
 #include <grpcpp/server_context.h>
 
 #include <set>
@@ -7,13 +5,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "aggregator/rpc/access.h"
-#include "aggregator/rpc/working_call.h"
+#include "aggregator/ingest/expected_machines.h"
+#include "aggregator/ingest/ingest.h"
+#include "aggregator/maintenance/clock_guard.h"
 #include "aggregator/samples/machine_name.h"
-#include "base/excerpt.h"
+#include "aggregator/services/services.h"
+#include "aggregator/store/store.h"
 #include "base/log.h"
-#include "base/printable.h"
-#include "base/rpc_error.h"
+#include "base/os/clock.h"
+#include "base/rpc/rpc_error.h"
+#include "base/server/access.h"
+#include "base/server/working_call.h"
+#include "base/text/excerpt.h"
+#include "base/text/printable.h"
+#include "base/tls/certificate_info.h"
 #include "base/version.h"
 #include "fleetperf/v1/administration.grpc.pb.h"
 #include "proto/conversions.h"
@@ -24,7 +29,7 @@ namespace {
 // The interval of progress messages during a backup.
 constexpr uint64_t kBytesBetweenResponses = 64 << 20;
 constexpr int kMaxForgotten = 1000;
-constexpr size_t kMaxMissingNamed = 10;
+constexpr size_t kMaxNamed = 10;  // machines in a status
 
 // Returns the canonical names of the machines to forget.
 absl::StatusOr<std::set<std::string>> NamesIn(
@@ -166,8 +171,14 @@ class AdministrationService : public v1::AdministrationService::Service {
         static_cast<uint32_t>(expected_.names()->size()));
     const std::vector<std::string> missing = expected_.Missing();
     response->set_missing_machines(static_cast<uint32_t>(missing.size()));
-    for (size_t i = 0; i < missing.size() && i < kMaxMissingNamed; ++i) {
+    for (size_t i = 0; i < missing.size() && i < kMaxNamed; ++i) {
       response->add_missing(missing[i]);
+    }
+    const std::vector<std::string> conflicting = ingest_.conflicting_agents();
+    response->set_conflicting_machines(
+        static_cast<uint32_t>(conflicting.size()));
+    for (size_t i = 0; i < conflicting.size() && i < kMaxNamed; ++i) {
+      response->add_conflicting(conflicting[i]);
     }
   }
 

@@ -1,6 +1,6 @@
 #include "aggregator/services/admission.h"
 
-#include "aggregator/rpc/access.h"
+#include "base/server/access.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -10,16 +10,16 @@ absl::StatusOr<Caller> ReaderOf(WorkingCall* call) {
       const PeerIdentity peer,
       CheckAccess(call->context(), {Role::kReader, Role::kOperator}));
   return Caller{.key = peer.Key(),
-                .is_cancelled = [call] { return call->IsCancelled(); },
-                .rpc = &call->context()};
+                .is_cancelled = [call] { return call->IsCancelled(); }};
 }
 
-absl::StatusOr<std::unique_ptr<WorkSlots::Slot>> Admit(
-    const absl::Status& valid, const Caller& caller, WorkSlots* slots) {
+absl::StatusOr<CallerQuota::Share> Admit(const absl::Status& valid,
+                                         const Caller& caller, Pool pool,
+                                         CallerQuota* quota) {
   RETURN_IF_ERROR(valid);
-  auto slot = slots->Enter(caller.key, caller.is_cancelled);
-  if (slot == nullptr) return absl::CancelledError("the caller disconnected");
-  return slot;
+  CallerQuota::Share share = quota->Take(pool, caller.key, caller.is_cancelled);
+  if (!share) return absl::CancelledError("the caller disconnected");
+  return share;
 }
 
 }  // namespace fleetperf::aggregator

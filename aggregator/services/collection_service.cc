@@ -1,4 +1,4 @@
-#include "aggregator/services/collection_service.h"
+#include <grpcpp/support/byte_buffer.h>
 
 #include <algorithm>
 #include <deque>
@@ -14,9 +14,11 @@
 #include "absl/time/time.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/ingest/session.h"
-#include "aggregator/rpc/access.h"
-#include "aggregator/rpc/rpc_stream.h"
-#include "base/rpc_error.h"
+#include "aggregator/services/services.h"
+#include "base/rpc/rpc_error.h"
+#include "base/server/access.h"
+#include "base/server/rpc_stream.h"
+#include "base/server/stream_service.h"
 #include "fleetperf/v1/collection.grpc.pb.h"
 
 namespace fleetperf::aggregator {
@@ -28,9 +30,23 @@ constexpr size_t kMaxResponses = 1000;
 constexpr absl::Duration kHelloTime = absl::Seconds(10);
 // A stream that must pause for longer ends instead. It would hold memory.
 constexpr absl::Duration kMaxPause = absl::Minutes(1);
+// The time between looks whether a certificate's earlier batches are stored.
+constexpr absl::Duration kRoomPause = absl::Milliseconds(50);
 
+// Messages are serialized: those of agents are checked before they are parsed.
+using AsyncCollectService = v1::CollectionService::WithRawMethod_Collect<
+    v1::CollectionService::Service>;
 using AsyncCollectStream =
-    grpc::ServerAsyncReaderWriter<v1::CollectResponse, v1::CollectRequest>;
+    grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
+
+// Returns the bytes of a message in one piece.
+grpc::Slice Join(const grpc::ByteBuffer& buffer) {
+  grpc::Slice slice;
+  if (!buffer.TrySingleSlice(&slice).ok()) {
+    buffer.DumpToSingleSlice(&slice).IgnoreError();
+  }
+  return slice;
+}
 
 // A queue of responses from other threads to an agent. The loop of the agent's
 // stream writes them. Outlives the stream; all calls are then no-ops.
@@ -146,8 +162,7 @@ class Link : public AgentLink, public std::enable_shared_from_this<Link> {
 // read and one write are in flight.
 class CollectStream : public RpcStream<AsyncCollectStream> {
  public:
-  CollectStream(Ingest* ingest, v1::CollectionService::AsyncService* service,
-                EventLoop* loop)
+  CollectStream(Ingest* ingest, AsyncCollectService* service, EventLoop* loop)
       : RpcStream(loop),
         ingest_(*ingest),
         service_(*service),
@@ -172,7 +187,7 @@ class CollectStream : public RpcStream<AsyncCollectStream> {
   }
 
   void OnTimeout() override {
-    if (std::exchange(is_in_debt_, false)) return Advance();
+    if (std::exchange(is_pausing_, false)) return Advance();
     link_->End(absl::DeadlineExceededError(absl::StrCat(
         "no Hello arrived within ", absl::FormatDuration(kHelloTime))));
   }
@@ -180,11 +195,10 @@ class CollectStream : public RpcStream<AsyncCollectStream> {
   void OnReadDone(bool ok) override {
     StopTimer();
     if (!ok) return link_->End(absl::OkStatus());
-    const absl::Status status = session_->Handle(std::move(request_));
-    if (absl::IsPermissionDenied(status)) ReportDenial(context(), status);
-    if (!status.ok()) return link_->End(status);
-    request_.Clear();
-    is_paused_ = true;
+    const absl::Status allowed = session_->AdmitMessage(request_.Length());
+    if (!allowed.ok()) return link_->End(allowed);
+    is_reading_ = false;
+    has_request_ = true;
     Advance();
   }
 
@@ -204,39 +218,63 @@ class CollectStream : public RpcStream<AsyncCollectStream> {
   void Advance() {
     if (is_finished_) return;
     if (!is_writing_) WriteNext();
-    // While many batches wait for their acknowledgment, reads pause.
-    if (is_finished_ || !is_paused_ || is_in_debt_ || link_->has_failed() ||
-        session_->HasManyUnacknowledged()) {
+    if (is_finished_ || is_reading_ || is_pausing_ || link_->has_failed()) {
       return;
     }
+    if (has_request_) {
+      if (!session_->HasRoom()) return PauseFor(kRoomPause);
+      if (!HandleRequest()) return;
+    }
+    // While many batches wait for their acknowledgment, reads pause.
+    if (session_->HasManyUnacknowledged()) return;
     const absl::Duration pause = session_->Pause();
     if (pause > kMaxPause) return link_->End(session_->CheckBudgets());
-    if (pause > absl::ZeroDuration()) {
-      is_in_debt_ = true;
-      return StartTimer(pause);
-    }
-    is_paused_ = false;
+    if (pause > absl::ZeroDuration()) return PauseFor(pause);
+    is_reading_ = true;
     StartRead(&request_);
   }
 
+  // Returns false if the stream ends.
+  bool HandleRequest() {
+    const grpc::Slice message = Join(request_);
+    request_.Clear();
+    has_request_ = false;
+    const absl::Status status = session_->HandleSerialized(
+        {reinterpret_cast<const char*>(message.begin()), message.size()});
+    if (absl::IsPermissionDenied(status)) ReportDenial(context(), status);
+    if (!status.ok()) link_->End(status);
+    return status.ok();
+  }
+
+  void PauseFor(absl::Duration pause) {
+    is_pausing_ = true;
+    StartTimer(pause);
+  }
+
   void WriteNext() {
+    v1::CollectResponse response;
     const std::optional<absl::Status> end =
-        link_->Take(&is_writing_, &response_);
-    if (is_writing_) StartWrite(response_);
+        link_->Take(&is_writing_, &response);
+    if (is_writing_) {
+      const grpc::Slice bytes(response.SerializeAsString());
+      response_ = grpc::ByteBuffer(&bytes, 1);
+      StartWrite(response_);
+    }
     if (!end.has_value()) return;
     is_finished_ = true;
     Finish(RpcFromStatus(*end));
   }
 
   Ingest& ingest_;
-  v1::CollectionService::AsyncService& service_;
+  AsyncCollectService& service_;
   const std::shared_ptr<Link> link_;
   std::shared_ptr<Session> session_;
-  v1::CollectRequest request_;
-  v1::CollectResponse response_;  // being written
+  grpc::ByteBuffer request_;
+  grpc::ByteBuffer response_;  // being written
   bool is_writing_ = false;
-  bool is_paused_ = false;   // no read is in flight
-  bool is_in_debt_ = false;  // paused until the timer has run
+  bool is_reading_ = true;    // the first message, from OnStart on
+  bool has_request_ = false;  // which is not handled yet
+  bool is_pausing_ = false;   // until the timer has run
   bool is_finished_ = false;
 };
 
@@ -253,7 +291,7 @@ class CollectionService : public StreamService {
 
  private:
   Ingest* const ingest_;
-  v1::CollectionService::AsyncService service_;
+  AsyncCollectService service_;
 };
 
 }  // namespace

@@ -1,23 +1,20 @@
 #include "aggregator/services/fleet_lists.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "aggregator/formula/unit.h"
 #include "aggregator/ingest/agent_limits.h"
-#include "aggregator/peers/peer_calls.h"
-#include "aggregator/query/ordered_work.h"
 #include "aggregator/query/request_limits.h"
-#include "aggregator/services/machine_pages.h"
+#include "aggregator/services/fleet_search.h"
 #include "aggregator/services/page.h"
 #include "base/status_macros.h"
 #include "perflib/counter_type.h"
 #include "proto/conversions.h"
+#include "values/unit.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -76,41 +73,7 @@ absl::Status WrongToken() {
 
 template <typename Request>
 MachineFilter FilterOf(const Request& request, const ReadScope& scope) {
-  return MachineFilter::Of(request, scope.store().directory());
-}
-
-// Erases machines that the filter does not match.
-void EraseOthers(const MachineFilter& filter,
-                 google::protobuf::RepeatedPtrField<v1::Machine>* machines) {
-  machines->erase(
-      std::remove_if(machines->begin(), machines->end(),
-                     [&](const v1::Machine& machine) {
-                       return !filter.Matches(
-                           machine.name(),
-                           {machine.labels().begin(), machine.labels().end()});
-                     }),
-      machines->end());
-}
-
-// A machine with malformed instances counts as one that did not answer.
-std::vector<MachineInstances> FromPeer(
-    const std::vector<v1::EnumerateOwnInstancesResponse>& answers) {
-  std::vector<MachineInstances> found;
-  for (const auto& answer : answers) {
-    MachineInstances& machine = found.emplace_back();
-    if (answer.names_size() != answer.instance_ids_size() ||
-        !std::all_of(answer.names().begin(), answer.names().end(),
-                     [](const std::string& name) {
-                       return CheckName("an instance", name).ok();
-                     })) {
-      continue;
-    }
-    machine.is_answered = answer.answered();
-    for (int i = 0; i < answer.names_size(); ++i) {
-      machine.instances.push_back({answer.names(i), answer.instance_ids(i)});
-    }
-  }
-  return found;
+  return MachineFilter::Of(request, scope.store.directory());
 }
 
 }  // namespace
@@ -119,40 +82,8 @@ absl::Status FleetLists::ListMachines(
     const v1::ListMachinesRequest& request, const Caller& caller,
     v1::ListMachinesResponse* response) const {
   ASSIGN_OR_RETURN(const auto slot,
-                   Admit(CheckFilter(request), caller, &slots_));
-  const Peers::List peers = scopes_.peers();
-  if (peers.empty()) {
-    ASSIGN_OR_RETURN(*response, own_.List(request, caller.is_cancelled));
-    return absl::OkStatus();
-  }
-  // The newest description of a machine has its labels, so they are compared
-  // after the merge. A page may be empty then.
-  v1::ListMachinesRequest asked = request;
-  asked.clear_labels();
-  if (asked.page_size() == 0) asked.set_page_size(kDefaultPageSize);
-  std::vector<v1::ListOwnMachinesResponse> pages(1);
-  ASSIGN_OR_RETURN(*pages[0].mutable_page(),
-                   own_.List(asked, caller.is_cancelled));
-  pages[0].set_store_id(scopes_.own_store().id());
-  for (auto& answer : ListMachinesOfPeers(caller.rpc, peers, asked)) {
-    absl::Status usable = answer.page.status();
-    if (usable.ok()) {
-      usable = CheckPage(asked.page_token(), answer.page->mutable_page());
-    }
-    if (usable.ok()) {
-      pages.push_back(*std::move(answer.page));
-      continue;
-    }
-    v1::UnreachablePeer* const peer = response->add_unreachable();
-    peer->set_address(answer.address);
-    peer->set_reason(std::string(usable.message()));
-  }
-  v1::ListMachinesResponse merged =
-      MergePages(std::move(pages), asked.page_size());
-  EraseOthers(MachineFilter::Of(request, scopes_.own_store().directory()),
-              merged.mutable_machines());
-  merged.mutable_unreachable()->Swap(response->mutable_unreachable());
-  response->Swap(&merged);
+                   Admit(CheckFilter(request), caller, Pool::kLists, &quota_));
+  ASSIGN_OR_RETURN(*response, own_.List(request, caller.is_cancelled));
   return absl::OkStatus();
 }
 
@@ -160,13 +91,11 @@ absl::Status FleetLists::ListCountersets(
     const v1::ListCountersetsRequest& request, const Caller& caller,
     v1::ListCountersetsResponse* response) const {
   ASSIGN_OR_RETURN(const auto slot,
-                   Admit(CheckFilter(request), caller, &slots_));
-  ASSIGN_OR_RETURN(const auto scope, scopes_.Of(request, {}, caller));
-  const MachineFilter machines = FilterOf(request, *scope);
-  scope->AddUnreachable(response->mutable_unreachable());
+                   Admit(CheckFilter(request), caller, Pool::kLists, &quota_));
+  const MachineFilter machines = FilterOf(request, scope_);
   Page page(request.page_size());
   std::string last;
-  const auto countersets = scope->fleet().Countersets(
+  const auto countersets = scope_.fleet.Countersets(
       [&](const std::string& machine) { return machines.Matches(machine); },
       caller.is_cancelled);
   for (const FleetCounterset& counterset : countersets) {
@@ -198,12 +127,10 @@ absl::Status FleetLists::ListCounters(
     const v1::ListCountersRequest& request, const Caller& caller,
     v1::ListCountersResponse* response) const {
   ASSIGN_OR_RETURN(const auto slot,
-                   Admit(CheckFilter(request), caller, &slots_));
-  ASSIGN_OR_RETURN(const auto scope, scopes_.Of(request, {}, caller));
-  const auto counterset = scope->fleet().FindCounterset(
-      request.counterset(), FilterOf(request, *scope), caller.is_cancelled);
+                   Admit(CheckFilter(request), caller, Pool::kLists, &quota_));
+  const auto counterset = scope_.fleet.FindCounterset(
+      request.counterset(), FilterOf(request, scope_), caller.is_cancelled);
   if (!counterset.ok()) return counterset.status();
-  scope->AddUnreachable(response->mutable_unreachable());
   Page page(request.page_size());
   const auto& counters = counterset->registration.counters;
   // The token is the place of the next instance.
@@ -235,21 +162,20 @@ absl::Status FleetLists::ListCounters(
 absl::Status FleetLists::ListInstances(
     const v1::ListInstancesRequest& request, const Caller& caller,
     v1::ListInstancesResponse* response) const {
-  ASSIGN_OR_RETURN(auto slot, Admit(CheckFilter(request), caller, &slots_));
+  ASSIGN_OR_RETURN(auto slot,
+                   Admit(CheckFilter(request), caller, Pool::kLists, &quota_));
   // The counterset may be one that no machine of the filter has.
-  ASSIGN_OR_RETURN(const auto scope,
-                   scopes_.Of(v1::ListInstancesRequest(), {}, caller));
-  const auto counterset = scope->fleet().FindCounterset(
-      request.counterset(), {}, caller.is_cancelled);
+  const auto counterset = scope_.fleet.FindCounterset(request.counterset(), {},
+                                                      caller.is_cancelled);
   if (!counterset.ok()) return counterset.status();
   if (!counterset->registration.HasInstances()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "counterset \"", counterset->registration.name, "\" has no instances"));
   }
-  const MachineFilter filter = FilterOf(request, *scope);
+  const MachineFilter filter = FilterOf(request, scope_);
   const auto place = ParsePlace(request.page_token());
   if (!place.has_value()) return WrongToken();
-  std::vector<std::string> machines = scope->fleet().MachinesWith(
+  std::vector<std::string> machines = scope_.fleet.MachinesWith(
       counterset->registration.guid,
       [&](const std::string& machine) {
         return machine >= place->machine && filter.Matches(machine);
@@ -265,19 +191,27 @@ absl::Status FleetLists::ListInstances(
         "no ", filter.Text(), " has counterset \"",
         counterset->registration.name, "\"; see: fleetperf machines"));
   }
-  slot.reset();  // the agents' answers take time, but no work
-  scope->AddUnreachable(response->mutable_unreachable());
+  slot.Release();  // the agents' answers take time, but no work
   AddInstances(std::move(machines), counterset->registration.guid,
-               place->machine, place->skipped, request.page_size(), *scope,
-               caller, response);
+               place->machine, place->skipped, request.page_size(), response);
   return absl::OkStatus();
+}
+
+absl::Status FleetLists::Find(const v1::FindRequest& request,
+                              const Caller& caller,
+                              v1::FindResponse* response) const {
+  absl::Status valid = CheckFilter(request);
+  valid.Update(CheckFindRequest(request));
+  ASSIGN_OR_RETURN(const auto slot,
+                   Admit(valid, caller, Pool::kLists, &quota_));
+  return SearchFleet(request, FilterOf(request, scope_), scope_, caller,
+                     response);
 }
 
 void FleetLists::AddInstances(std::vector<std::string> machines,
                               const perflib::Guid& counterset,
                               const std::string& first_machine,
                               size_t first_skipped, uint32_t page_size,
-                              const ReadScope& scope, const Caller& caller,
                               v1::ListInstancesResponse* response) const {
   std::string next_machine;  // the first one of the next page
   const size_t max_machines =
@@ -289,7 +223,7 @@ void FleetLists::AddInstances(std::vector<std::string> machines,
   }
   Page page(page_size == 0 ? 0 : kMaxPageSize, kAnyNumber);
   const std::vector<MachineInstances> answers =
-      InstancesOf(machines, counterset, scope, caller);
+      own_.Instances(machines, counterset);
   for (size_t i = 0; i < machines.size(); ++i) {
     const std::string& machine = machines[i];
     const size_t skipped =
@@ -314,37 +248,6 @@ void FleetLists::AddInstances(std::vector<std::string> machines,
   if (!next_machine.empty()) {
     response->set_next_page_token(TokenOf(InstancePlace{next_machine, 0}));
   }
-}
-
-std::vector<MachineInstances> FleetLists::InstancesOf(
-    const std::vector<std::string>& machines, const perflib::Guid& counterset,
-    const ReadScope& scope, const Caller& caller) const {
-  std::map<PeerChannel*, std::vector<size_t>> of_peers;
-  for (size_t i = 0; i < machines.size(); ++i) {
-    of_peers[scope.HolderOf(machines[i])].push_back(i);
-  }
-  const std::vector<std::pair<PeerChannel*, std::vector<size_t>>> holders(
-      of_peers.begin(), of_peers.end());
-  const auto ask = [&](size_t holder, bool) {
-    const auto& [peer, numbers] = holders[holder];
-    std::vector<std::string> names;
-    for (const size_t i : numbers) names.push_back(machines[i]);
-    return peer == nullptr ? own_.Instances(names, counterset)
-                           : FromPeer(EnumerateInstancesOfPeer(
-                                 caller.rpc, peer, names, counterset));
-  };
-  std::vector<MachineInstances> found(machines.size());
-  OrderedWork<std::vector<MachineInstances>>(holders.size(), holders.size(),
-                                             ask)
-      .Run([&](size_t holder, std::vector<MachineInstances> answers) {
-        const std::vector<size_t>& numbers = holders[holder].second;
-        for (size_t k = 0; k < numbers.size(); ++k) {
-          found[numbers[k]] = std::move(answers[k]);
-        }
-        return absl::OkStatus();
-      })
-      .IgnoreError();
-  return found;
 }
 
 }  // namespace fleetperf::aggregator

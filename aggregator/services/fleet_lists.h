@@ -12,7 +12,7 @@
 #include "aggregator/services/admission.h"
 #include "aggregator/services/own_machines.h"
 #include "aggregator/services/read_scope.h"
-#include "aggregator/services/work_slots.h"
+#include "base/server/caller_quota.h"
 #include "fleetperf/v1/fleet.pb.h"
 #include "perflib/guid.h"
 
@@ -22,9 +22,10 @@ namespace fleetperf::aggregator {
 // be a reader or an operator. Thread-safe.
 class FleetLists {
  public:
-  // Each call takes one of `slots`. The arguments must outlive the object.
-  FleetLists(const ReadScopes* scopes, const OwnMachines* own, WorkSlots* slots)
-      : scopes_(*scopes), own_(*own), slots_(*slots) {}
+  // Each call takes a share of Pool::kLists. The arguments must outlive the
+  // object.
+  FleetLists(const ReadScope* scope, const OwnMachines* own, CallerQuota* quota)
+      : scope_(*scope), own_(*own), quota_(*quota) {}
 
   absl::Status ListMachines(const v1::ListMachinesRequest& request,
                             const Caller& caller,
@@ -38,6 +39,8 @@ class FleetLists {
   absl::Status ListInstances(const v1::ListInstancesRequest& request,
                              const Caller& caller,
                              v1::ListInstancesResponse* response) const;
+  absl::Status Find(const v1::FindRequest& request, const Caller& caller,
+                    v1::FindResponse* response) const;
 
  private:
   // Adds instances until the page is full, of the first machine those after the
@@ -45,17 +48,12 @@ class FleetLists {
   void AddInstances(std::vector<std::string> machines,
                     const perflib::Guid& counterset,
                     const std::string& first_machine, size_t first_skipped,
-                    uint32_t page_size, const ReadScope& scope,
-                    const Caller& caller,
+                    uint32_t page_size,
                     v1::ListInstancesResponse* response) const;
-  // Asks the agents of own machines, and the peers of others.
-  std::vector<MachineInstances> InstancesOf(
-      const std::vector<std::string>& machines, const perflib::Guid& counterset,
-      const ReadScope& scope, const Caller& caller) const;
 
-  const ReadScopes& scopes_;
+  const ReadScope& scope_;
   const OwnMachines& own_;
-  WorkSlots& slots_;
+  CallerQuota& quota_;
 };
 
 }  // namespace fleetperf::aggregator

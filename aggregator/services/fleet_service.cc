@@ -1,11 +1,10 @@
-#include "aggregator/services/fleet_service.h"
-
 #include <grpcpp/server_context.h>
 
-#include "aggregator/rpc/working_call.h"
 #include "aggregator/services/admission.h"
 #include "aggregator/services/fleet_lists.h"
-#include "base/rpc_error.h"
+#include "aggregator/services/services.h"
+#include "base/rpc/rpc_error.h"
+#include "base/server/working_call.h"
 #include "fleetperf/v1/fleet.grpc.pb.h"
 
 namespace fleetperf::aggregator {
@@ -37,6 +36,12 @@ class FleetService : public v1::FleetService::Service {
                              const v1::ListInstancesRequest* request,
                              v1::ListInstancesResponse* response) override {
     return Answer(context, &FleetLists::ListInstances, *request, response);
+  }
+
+  grpc::Status Find(grpc::ServerContext* context,
+                    const v1::FindRequest* request,
+                    v1::FindResponse* response) override {
+    return Answer(context, &FleetLists::Find, *request, response);
   }
 
  private:

@@ -1,9 +1,8 @@
-#include "aggregator/services/health_service.h"
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/rpc_error.h"
+#include "aggregator/services/services.h"
+#include "base/rpc/rpc_error.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 
 namespace fleetperf::aggregator {

@@ -1,7 +1,7 @@
 #include "aggregator/services/meanwhile.h"
 
 #include "absl/strings/str_cat.h"
-#include "base/planned_query.h"
+#include "base/config/planned_query.h"
 #include "proto/conversions.h"
 
 namespace fleetperf::aggregator {

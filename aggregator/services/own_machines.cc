@@ -3,7 +3,6 @@
 #include <set>
 #include <utility>
 
-#include "aggregator/ingest/agent_limits.h"
 #include "aggregator/query/machine_filter.h"
 #include "aggregator/samples/stored_machine.h"
 #include "aggregator/services/page.h"
@@ -89,7 +88,6 @@ std::vector<v1::Machine> OwnMachines::MachinesAfter(
 // Adds what the store's description of a machine lacks.
 void OwnMachines::Describe(bool with_plan_report, v1::Machine* stored) const {
   v1::Machine& machine = *stored;
-  BoundMachine(&machine);
   store_.directory().ReplaceLabels(&machine);
   const auto newest = store_.directory().NewestSample(machine.name());
   if (newest.has_value()) {
@@ -99,6 +97,11 @@ void OwnMachines::Describe(bool with_plan_report, v1::Machine* stored) const {
     machine.set_connected(true);
     machine.set_agent(connection->agent);
     machine.set_address(connection->address);
+    machine.set_no_new_samples(!connection->has_samples);
+    // Of the agent's own machine only: others have no agent of their name.
+    if (machine.name() == connection->agent) {
+      machine.set_conflicting_address(connection->conflicting_address);
+    }
     *machine.mutable_skew() = ToProto(connection->skew);
     machine.set_rejected_batches(connection->rejected_batches);
     if (connection->certificate_expires.has_value()) {

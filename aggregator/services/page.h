@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "base/channel.h"
+#include "base/rpc/channel.h"
 
 namespace fleetperf::aggregator {
 

@@ -1,5 +1,3 @@
-#include "aggregator/services/plan_service.h"
-
 #include <grpcpp/server_context.h>
 
 #include <algorithm>
@@ -9,17 +7,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
+#include "aggregator/ingest/ingest.h"
+#include "aggregator/plan/planner.h"
 #include "aggregator/query/explain_miss.h"
 #include "aggregator/query/expression.h"
+#include "aggregator/query/fleet.h"
 #include "aggregator/query/request_limits.h"
-#include "aggregator/rpc/access.h"
-#include "aggregator/rpc/working_call.h"
 #include "aggregator/services/meanwhile.h"
-#include "base/excerpt.h"
+#include "aggregator/services/services.h"
+#include "aggregator/store/store.h"
 #include "base/log.h"
-#include "base/printable.h"
-#include "base/rpc_error.h"
+#include "base/rpc/rpc_error.h"
+#include "base/server/access.h"
+#include "base/server/working_call.h"
 #include "base/status_macros.h"
+#include "base/text/excerpt.h"
+#include "base/text/printable.h"
 #include "base/wakeup.h"
 #include "fleetperf/v1/plan.grpc.pb.h"
 #include "proto/conversions.h"
@@ -86,8 +89,9 @@ class PlanService : public v1::PlanService::Service {
       const std::vector<std::string>& known) const {
     std::vector<std::string> paths;
     for (const std::string& text : request.paths()) {
-      ASSIGN_OR_RETURN(const Expression expression,
-                       ParseExpression(text, known));
+      ASSIGN_OR_RETURN(
+          const Expression expression,
+          ParseExpression(text, known, CountersOf(store_.directory())));
       paths.insert(paths.end(), expression.paths.begin(),
                    expression.paths.end());
     }

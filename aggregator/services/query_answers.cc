@@ -13,7 +13,7 @@
 #include "aggregator/query/raw_query.h"
 #include "aggregator/query/request_limits.h"
 #include "aggregator/services/admission.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/status_macros.h"
 #include "proto/conversions.h"
 
@@ -125,6 +125,7 @@ absl::StatusOr<RangeRequest> RequestFromProto(
   if (proto.has_where()) {
     ASSIGN_OR_RETURN(request.choice.where, ConditionFromProto(proto.where()));
   }
+  request.unnamed_aggregates = !proto.without_aggregates();
   SetRange(proto, &request);
   return request;
 }
@@ -147,7 +148,15 @@ absl::Status Write(uint32_t id, const SeriesResult& result,
                    const WritePart<v1::QueryRangeResponse>& write) {
   v1::QueryRangeResponse response;
   SetSeries(id, result.series, &response);
+  if (result.share.has_value()) response.set_share(*result.share);
+  if (result.ended.has_value()) {
+    response.set_ended_unix_nanos(absl::ToUnixNanos(*result.ended));
+  }
+  if (result.range_end.has_value()) {
+    response.set_range_end_unix_nanos(absl::ToUnixNanos(*result.range_end));
+  }
   RETURN_IF_ERROR(write(response));
+  response.Clear();
   for (absl::Span<const Point> rest = result.points; !rest.empty();) {
     const auto part =
         rest.subspan(0, std::min(rest.size(), kMaxPointsPerMessage));
@@ -182,25 +191,25 @@ absl::Status Write(uint32_t id, const RawSeries& result,
   return absl::OkStatus();
 }
 
-// Writes the unreachable peers. Then runs a query and writes its series, then
-// its missing paths and its silent machines; meanwhile its progress.
+// Runs a query and writes its series, then its missing paths and its silent
+// machines; meanwhile its progress. Lends its place while it writes.
 template <typename Response, typename Result, typename Run>
 absl::Status Answer(const ReadScope& scope, const Caller& caller,
                     const RangeRequest& request, bool with_progress, Run run,
-                    const WritePart<Response>& write) {
-  google::protobuf::RepeatedPtrField<v1::UnreachablePeer> unreachable;
-  scope.AddUnreachable(&unreachable);
-  for (const v1::UnreachablePeer& peer : unreachable) {
-    Response response;
-    *response.mutable_unreachable() = peer;
-    RETURN_IF_ERROR(write(response));
-  }
+                    const WritePart<Response>& write_and_wait,
+                    CallerQuota::Share place) {
+  const WritePart<Response> write = [&](const Response& part) -> absl::Status {
+    place.Lend();
+    RETURN_IF_ERROR(write_and_wait(part));
+    if (place.Resume(caller.is_cancelled)) return absl::OkStatus();
+    return absl::CancelledError("the caller disconnected");
+  };
   size_t missed = 0;
   absl::Status first_missing;
   const auto report_missing = [&](const absl::Status& missing) {
     const absl::Status explained =
         ++missed <= kMaxMissesExplained
-            ? ExplainMiss(missing, &scope.fleet(), request.machines,
+            ? ExplainMiss(missing, &scope.fleet, request.machines,
                           caller.is_cancelled)
             : missing;
     first_missing.Update(absl::NotFoundError(explained.message()));
@@ -208,16 +217,19 @@ absl::Status Answer(const ReadScope& scope, const Caller& caller,
     *response.mutable_missing() = ToMissing(explained);
     return write(response);
   };
-  const auto report_silent = [&](const std::string& machine,
-                                 absl::Time newest_sample) {
+  const auto report_silent = [&](const SilentMachine& machine) {
     Response response;
-    response.mutable_silent()->set_machine(machine);
-    *response.mutable_silent()->mutable_newest_sample() =
-        fleetperf::ToProto(newest_sample);
+    v1::SilentMachine& silent = *response.mutable_silent();
+    silent.set_machine(machine.machine);
+    *silent.mutable_newest_sample() = fleetperf::ToProto(machine.newest_sample);
+    if (machine.clock_skew.has_value()) {
+      *silent.mutable_clock_skew() = fleetperf::ToProto(*machine.clock_skew);
+    }
+    silent.set_has_samples(machine.has_samples);
     return write(response);
   };
-  QueryContext query{.store = scope.store(),
-                     .now_of = scope.now_of(),
+  QueryContext query{.store = scope.store,
+                     .now_of = scope.now_of,
                      .is_cancelled = caller.is_cancelled,
                      .report_missing = report_missing,
                      .report_silent = report_silent};
@@ -245,26 +257,23 @@ absl::Status Answer(const ReadScope& scope, const Caller& caller,
 absl::Status QueryAnswers::Range(
     const v1::QueryRangeRequest& request, const Caller& caller,
     const WritePart<v1::QueryRangeResponse>& write) const {
-  ASSIGN_OR_RETURN(const auto slot,
-                   Admit(CheckPathsAndFilter(request), caller, &slots_));
-  ASSIGN_OR_RETURN(const auto scope,
-                   scopes_.Of(request, PathsOf(request), caller));
+  ASSIGN_OR_RETURN(auto place, Admit(CheckPathsAndFilter(request), caller,
+                                     Pool::kQueries, &quota_));
   ASSIGN_OR_RETURN(const RangeRequest range,
-                   RequestFromProto(request, scope->store().directory()));
+                   RequestFromProto(request, scope_.store.directory()));
   return Answer<v1::QueryRangeResponse, SeriesResult>(
-      *scope, caller, range, request.with_progress(), RunRangeQuery, write);
+      scope_, caller, range, request.with_progress(), RunRangeQuery, write,
+      std::move(place));
 }
 
 absl::Status QueryAnswers::Raw(
     const v1::QueryRawRequest& request, const Caller& caller,
     const WritePart<v1::QueryRawResponse>& write) const {
-  ASSIGN_OR_RETURN(const auto slot,
-                   Admit(CheckPathsAndFilter(request), caller, &slots_));
-  ASSIGN_OR_RETURN(const auto scope,
-                   scopes_.Of(request, PathsOf(request), caller));
+  ASSIGN_OR_RETURN(auto place, Admit(CheckPathsAndFilter(request), caller,
+                                     Pool::kQueries, &quota_));
   return Answer<v1::QueryRawResponse, RawSeries>(
-      *scope, caller, RequestFromProto(request, scope->store().directory()),
-      request.with_progress(), RunRawQuery, write);
+      scope_, caller, RequestFromProto(request, scope_.store.directory()),
+      request.with_progress(), RunRawQuery, write, std::move(place));
 }
 
 absl::Status QueryAnswers::Explain(const v1::ExplainValueRequest& request,
@@ -272,20 +281,17 @@ absl::Status QueryAnswers::Explain(const v1::ExplainValueRequest& request,
                                    v1::ExplainValueResponse* response) const {
   std::optional<absl::Time> time;
   if (request.has_time()) time = FromProto(request.time());
-  ASSIGN_OR_RETURN(const auto slot,
-                   Admit(CheckFilter(request), caller, &slots_));
-  ASSIGN_OR_RETURN(const auto scope,
-                   scopes_.Of(request, {request.path()}, caller));
-  ReadableStore& store = scope->store();
-  const MachineFilter machines = MachineFilter::Of(request, store.directory());
-  auto explained = RunExplain(request.path(), time, store, scope->now_of(),
+  ASSIGN_OR_RETURN(const auto place, Admit(CheckFilter(request), caller,
+                                           Pool::kQueries, &quota_));
+  const MachineFilter machines =
+      MachineFilter::Of(request, scope_.store.directory());
+  auto explained = RunExplain(request.path(), time, scope_.store, scope_.now_of,
                               machines, caller.is_cancelled);
   if (!explained.ok()) {
-    return ExplainMiss(explained.status(), &scope->fleet(), machines,
+    return ExplainMiss(explained.status(), &scope_.fleet, machines,
                        caller.is_cancelled);
   }
   *response = *std::move(explained);
-  scope->AddUnreachable(response->mutable_unreachable());
   return absl::OkStatus();
 }
 

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "aggregator/services/admission.h"
 #include "aggregator/services/read_scope.h"
-#include "aggregator/services/work_slots.h"
+#include "base/server/caller_quota.h"
 #include "fleetperf/v1/query.pb.h"
 
 namespace fleetperf::aggregator {
@@ -22,9 +22,10 @@ using WritePart = std::function<absl::Status(const Response&)>;
 // be a reader or an operator. Thread-safe.
 class QueryAnswers {
  public:
-  // Each query takes one of `slots`. The arguments must outlive the object.
-  QueryAnswers(const ReadScopes* scopes, WorkSlots* slots)
-      : scopes_(*scopes), slots_(*slots) {}
+  // Each query takes a share of Pool::kQueries. The arguments must outlive the
+  // object.
+  QueryAnswers(const ReadScope* scope, CallerQuota* quota)
+      : scope_(*scope), quota_(*quota) {}
 
   absl::Status Range(const v1::QueryRangeRequest& request, const Caller& caller,
                      const WritePart<v1::QueryRangeResponse>& write) const;
@@ -37,8 +38,8 @@ class QueryAnswers {
                        v1::ExplainValueResponse* response) const;
 
  private:
-  const ReadScopes& scopes_;
-  WorkSlots& slots_;
+  const ReadScope& scope_;
+  CallerQuota& quota_;
 };
 
 }  // namespace fleetperf::aggregator

@@ -1,11 +1,10 @@
-#include "aggregator/services/query_service.h"
-
 #include <grpcpp/server_context.h>
 
-#include "aggregator/rpc/working_call.h"
 #include "aggregator/services/admission.h"
 #include "aggregator/services/query_answers.h"
-#include "base/rpc_error.h"
+#include "aggregator/services/services.h"
+#include "base/rpc/rpc_error.h"
+#include "base/server/working_call.h"
 #include "fleetperf/v1/query.grpc.pb.h"
 
 namespace fleetperf::aggregator {

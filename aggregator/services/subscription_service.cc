@@ -1,5 +1,3 @@
-#include "aggregator/services/subscription_service.h"
-
 #include <grpcpp/support/byte_buffer.h>
 
 #include <atomic>
@@ -8,11 +6,15 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "aggregator/rpc/access.h"
-#include "aggregator/rpc/rpc_stream.h"
+#include "aggregator/query/request_limits.h"
+#include "aggregator/services/services.h"
 #include "aggregator/services/subscriptions.h"
-#include "base/rpc_error.h"
+#include "base/rpc/rpc_error.h"
+#include "base/server/access.h"
+#include "base/server/rpc_stream.h"
+#include "base/server/stream_service.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/subscription.grpc.pb.h"
 
@@ -38,7 +40,14 @@ grpc::ByteBuffer Encode(const Outbox::Message& message) {
   return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
+// A request may take ten times as much memory as its bytes, so its size is
+// checked before it is parsed.
 absl::StatusOr<v1::SubscribeRequest> Decode(grpc::ByteBuffer bytes) {
+  if (bytes.Length() > kMaxRequestBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the request has ", bytes.Length(), " bytes, more than ",
+        kMaxRequestBytes, ": select counters and machines with wildcards"));
+  }
   v1::SubscribeRequest request;
   const grpc::Status status =
       grpc::SerializationTraits<v1::SubscribeRequest>::Deserialize(&bytes,
@@ -75,10 +84,9 @@ class SubscribeStream
   }
 
   absl::Status Admit() {
-    RETURN_IF_ERROR(CheckAccess(context(), {Role::kReader, Role::kOperator,
-                                            Role::kAggregator})
-                        .status());
-    ASSIGN_OR_RETURN(place_, subscriptions_.Enter(CallerOf(context())));
+    RETURN_IF_ERROR(
+        CheckAccess(context(), {Role::kReader, Role::kOperator}).status());
+    ASSIGN_OR_RETURN(share_, subscriptions_.Enter(CallerOf(context())));
     return absl::OkStatus();
   }
 
@@ -118,6 +126,8 @@ class SubscribeStream
     void OnWriteDone(bool ok) {
       absl::MutexLock lock(&mutex_);
       is_writing_ = false;
+      bytes_.Clear();
+      outbox_->SetHeld(0);
       if (!ok) {
         end_.Update(absl::CancelledError("the subscriber disconnected"));
       }
@@ -140,9 +150,12 @@ class SubscribeStream
     void WriteMoreLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       if (!is_open_ || is_writing_ || is_finished_ || stream_ == nullptr)
         return;
-      if (end_.ok() && outbox_->Take(&message_)) {
-        stream_->subscriptions_.CountLagged(message_.response.lagged());
-        bytes_ = Encode(message_);
+      // Not kept: the bytes alone may wait for the client for long.
+      Outbox::Message message;
+      if (end_.ok() && outbox_->Take(&message)) {
+        stream_->subscriptions_.CountLagged(message.response.lagged());
+        bytes_ = Encode(message);
+        outbox_->SetHeld(bytes_.Length());
         is_writing_ = true;
         return stream_->StartWrite(bytes_);
       }
@@ -156,7 +169,6 @@ class SubscribeStream
     SubscribeStream* stream_ ABSL_GUARDED_BY(mutex_);
     bool is_open_ ABSL_GUARDED_BY(mutex_) = false;
     std::shared_ptr<Outbox> outbox_ ABSL_GUARDED_BY(mutex_);
-    Outbox::Message message_ ABSL_GUARDED_BY(mutex_);
     grpc::ByteBuffer bytes_ ABSL_GUARDED_BY(mutex_);  // being written
     bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
     bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
@@ -172,10 +184,9 @@ class SubscribeStream
 
   absl::Status Subscribe() {
     ASSIGN_OR_RETURN(const v1::SubscribeRequest request, Decode(request_));
-    RETURN_IF_ERROR(CheckRole(request));
     ASSIGN_OR_RETURN(subscription_,
                      subscriptions_.Begin(
-                         request,
+                         request, CallerOf(context()),
                          [waiting = std::weak_ptr<Writer>(writer_)] {
                            if (const auto locked = waiting.lock())
                              locked->WriteMore();
@@ -184,22 +195,11 @@ class SubscribeStream
     return absl::OkStatus();
   }
 
-  // Aggregators have no rights of users, and users no part of a subscription.
-  absl::Status CheckRole(const v1::SubscribeRequest& request) {
-    if (!request.own_machines_only()) {
-      return CheckAccess(context(), {Role::kReader, Role::kOperator}).status();
-    }
-    RETURN_IF_ERROR(CheckAccess(context(), {Role::kAggregator}).status());
-    const absl::Status has_peers = subscriptions_.CheckPeers();
-    if (!has_peers.ok()) ReportDenial(context(), has_peers);
-    return has_peers;
-  }
-
   Subscriptions& subscriptions_;
   AsyncSubscriptionService& service_;
   grpc::ByteBuffer request_;
   std::atomic<bool> is_cancelled_ = false;
-  std::unique_ptr<SubscriberPlaces::Place> place_;
+  CallerQuota::Share share_;  // of the subscriptions
   const std::shared_ptr<Writer> writer_ = std::make_shared<Writer>(this);
   // nullptr: the subscription did not start.
   std::shared_ptr<Subscription> subscription_;

@@ -1,15 +1,18 @@
 #include "aggregator/services/subscriptions.h"
 
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "aggregator/formula/unit.h"
 #include "aggregator/query/explain_miss.h"
 #include "aggregator/query/expression.h"
 #include "aggregator/query/path_check.h"
 #include "aggregator/query/request_limits.h"
 #include "base/status_macros.h"
 #include "proto/conversions.h"
+#include "values/unit.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -36,9 +39,9 @@ absl::StatusOr<SubscriptionRequest> ParseRequest(
         "bottom");
   }
   const std::vector<std::string> known = directory.CountersetNames();
-  ASSIGN_OR_RETURN(
-      const std::vector<std::string> texts,
-      ParsePlainPaths({proto.paths().begin(), proto.paths().end()}, known));
+  ASSIGN_OR_RETURN(const std::vector<std::string> texts,
+                   ParsePlainPaths({proto.paths().begin(), proto.paths().end()},
+                                   known, CountersOf(directory)));
   ASSIGN_OR_RETURN(PathSet paths, PathSet::Parse(texts, known));
   RETURN_IF_ERROR(CheckMachinePatterns(paths.machine_patterns()));
   paths.LimitTo(MachineFilter::Of(proto, directory));
@@ -82,77 +85,54 @@ absl::Status CheckUnits(const SubscriptionRequest& request,
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SubscriberPlaces::Place>> Subscriptions::Enter(
+absl::StatusOr<CallerQuota::Share> Subscriptions::Enter(
     const std::string& caller) {
-  auto place = places_.Enter(caller);
-  if (!place.ok()) hub_.CountRefused();
-  return place;
+  auto share = quota_.TryTake(Pool::kSubscriptions, caller);
+  if (!share.ok()) hub_.CountRefused();
+  return share;
 }
 
-void Subscriptions::Post(const std::string& caller, Turns::Task task) {
-  starts_->Post(caller, std::move(task));
+void Subscriptions::Post(const std::string& caller,
+                         std::function<void()> task) {
+  quota_.TakeLater(
+      Pool::kStarts, caller,
+      [hub = &hub_, task = std::move(task)](CallerQuota::Share share) {
+        hub->Post([task, share = std::make_shared<CallerQuota::Share>(
+                             std::move(share))] {
+          task();
+          share->Release();
+        });
+      });
 }
 
 absl::StatusOr<std::shared_ptr<Subscription>> Subscriptions::Begin(
-    const v1::SubscribeRequest& request, std::function<void()> listener,
-    const IsCancelled& is_cancelled) {
+    const v1::SubscribeRequest& request, const std::string& caller,
+    std::function<void()> listener, const IsCancelled& is_cancelled) {
   RETURN_IF_ERROR(CheckNotCancelled(is_cancelled));
   ASSIGN_OR_RETURN(SubscriptionRequest parsed,
                    ParseRequest(request, store_.directory()));
   RETURN_IF_ERROR(CheckUnits(parsed, store_.directory(), is_cancelled));
-  const bool is_of_fleet =
-      !request.own_machines_only() && !peers_.list().empty();
-  parsed.is_part = request.own_machines_only() || is_of_fleet;
-  const auto own = std::make_shared<Subscription>(std::move(parsed), &clock_);
-  if (!is_of_fleet) own->outbox()->SetListener(listener);
+  const auto subscription =
+      std::make_shared<Subscription>(std::move(parsed), &clock_);
+  auto memory = quota_.TryTake(Pool::kUnreadBytes, caller, /*amount=*/0);
+  if (memory.ok()) subscription->outbox()->SetMemory(*std::move(memory));
+  subscription->outbox()->SetListener(std::move(listener));
   const MachineFilter machines = MachineFilter::Of(request, store_.directory());
   std::vector<absl::Status> missed;
-  const absl::Status added = hub_.Add(own, &missed, is_cancelled);
+  const absl::Status added = hub_.Add(subscription, &missed, is_cancelled);
   if (!added.ok()) return ExplainMiss(added, &fleet_, machines, is_cancelled);
   v1::SubscribeResponse first;
-  if (request.own_machines_only()) first.set_store_id(store_.id());
   for (size_t i = 0; i < missed.size(); ++i) {
     *first.add_missing() =
         ToMissing(i < kMaxMissesExplained
                       ? ExplainMiss(missed[i], &fleet_, machines, is_cancelled)
                       : missed[i]);
   }
-  own->outbox()->SetFirst(std::move(first));
-  return is_of_fleet ? Merge(request, own, std::move(listener)) : own;
-}
-
-std::shared_ptr<Subscription> Subscriptions::Merge(
-    const v1::SubscribeRequest& request,
-    const std::shared_ptr<Subscription>& own, std::function<void()> listener) {
-  // The parts have chosen by conditions; rankings need all of them.
-  SubscriptionRequest of_all = own->request();
-  of_all.choice.where.reset();
-  of_all.is_part = false;
-  const auto merged =
-      std::make_shared<Subscription>(std::move(of_all), &clock_);
-  merged->outbox()->SetListener(std::move(listener));
-  {
-    absl::MutexLock lock(&mutex_);
-    own_parts_[merged.get()] = own;
-  }
-  watches_.Add(request, merged->outbox(), own->outbox());
-  return merged;
+  subscription->outbox()->SetFirst(std::move(first));
+  return subscription;
 }
 
 void Subscriptions::End(std::shared_ptr<Subscription> subscription) {
-  std::shared_ptr<Subscription> own;
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto found = own_parts_.find(subscription.get());
-    if (found != own_parts_.end()) {
-      own = std::move(found->second);
-      own_parts_.erase(found);
-    }
-  }
-  if (own != nullptr) {
-    watches_.Remove(subscription->outbox());
-    subscription = std::move(own);
-  }
   hub_.Post([hub = &hub_, subscription = std::move(subscription)] {
     hub->Remove(subscription);
   });

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "aggregator/formula/piece.h"
 #include "aggregator/store/tables/chunk_table.h"
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/unexported_finder.h"
 #include "base/status_macros.h"
+#include "values/series_end.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -217,7 +217,7 @@ class MachineRead {
           }
           return EndBatch(sequence, is_new, number, epoch);
         },
-        [&](uint64_t sequence, const absl::Status& damage) {
+        [&](uint64_t sequence, const BatchTimes&, const absl::Status& damage) {
           if (sequence > epoch->after && absl::IsFailedPrecondition(damage) &&
               parts_.lost_definitions->MayCome(number)) {
             *is_waiting = true;
@@ -241,7 +241,7 @@ class MachineRead {
     RecentBatch::Selector* const selector =
         is_new ? SelectorOf(absl::ZeroDuration())
                : SelectorOf((found_.oldest - batch.times().newest) /
-                            kMaxIntervalsBefore);
+                            kMaxIntervalsRead);
     if (selector != nullptr) {
       RETURN_IF_ERROR(batch.Read(selector, [&](Frame frame) {
         return AddFrame(frame, sequence, is_new, epoch);

@@ -1,4 +1,5 @@
-// The interface that queries read from: one store, or those of all aggregators.
+// The interface that queries read from: the store, or the store and older
+// samples in a time series database.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_READABLE_STORE_H_
 #define FLEETPERF_AGGREGATOR_STORE_READABLE_STORE_H_

@@ -33,7 +33,6 @@
 #include "aggregator/store/tables/lost_commits.h"
 #include "aggregator/store/tables/lost_ticks_table.h"
 #include "aggregator/store/tables/machine_table.h"
-#include "aggregator/store/tables/name_migration.h"
 #include "aggregator/store/tables/room.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -104,7 +103,10 @@ class RocksDbStore : public Store {
   }
 
   absl::Status CheckRoom() const override {
-    return aggregator::CheckRoom(directory_path_, 0, DiskUse::kBatches);
+    // What is in memory is written to files when the store is opened again,
+    // while the log of it still takes its own space.
+    return aggregator::CheckRoom(directory_path_, database_->BytesInMemory(),
+                                 DiskUse::kBatches);
   }
 
   absl::StatusOr<bool> HasBatch(uint32_t epoch_number, uint64_t sequence,
@@ -122,6 +124,7 @@ class RocksDbStore : public Store {
 
   absl::Status KeepDefinitions(uint32_t epoch_number,
                                const v1::Definitions& definitions) override {
+    RETURN_IF_ERROR(CheckRoom());
     Changes changes(database_.get());
     DefinitionTable::Put(epoch_number, definitions, &changes);
     // As the machines of MachineTable: agents report definitions again.
@@ -156,6 +159,7 @@ class RocksDbStore : public Store {
 
   absl::Status PutCatalogue(absl::string_view hash,
                             absl::string_view content) override {
+    RETURN_IF_ERROR(CheckRoom());
     return machines_.PutCatalogue(hash, content);
   }
 
@@ -164,9 +168,8 @@ class RocksDbStore : public Store {
     return machines_.GetCatalogue(hash);
   }
 
-  absl::Status PutMachine(const v1::Machine& machine,
-                          absl::string_view catalogue_hash) override {
-    return machines_.Put(machine, catalogue_hash);
+  absl::Status PutMachine(const StoredMachine& machine) override {
+    return machines_.Put(machine);
   }
 
   absl::Status ForgetMachines(const std::set<std::string>& names) override {
@@ -303,7 +306,6 @@ class RocksDbStore : public Store {
 
   absl::Status Load() {
     RETURN_IF_ERROR(LoadId());
-    RETURN_IF_ERROR(MigrateNames(database_.get()));
     RETURN_IF_ERROR(lost_ticks_.Load(*database_, LogDamage));
     // Only the process that repairs the write-ahead log knows about the loss.
     RETURN_IF_ERROR(ReportLostCommits());

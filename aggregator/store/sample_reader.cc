@@ -85,6 +85,15 @@ absl::StatusOr<std::optional<Frame>> ReadFolded(
   return chunk->ReadFolded(section, query, columns, includes_all_ticks, wants);
 }
 
+// The loss that answers have in place of samples that cannot be read.
+Loss DamagedBetween(absl::Time start, absl::Time end) {
+  return {.start = start, .end = end, .cause = LossCause::kStoreDamaged};
+}
+Loss DamagedHours(uint32_t first, uint32_t last) {
+  return DamagedBetween(StartOfHour(first),
+                        StartOfHour(last + 1) - absl::Nanoseconds(100));
+}
+
 void LogDamage(const std::string& machine, const absl::Status& status) {
   LogErrorOf(machine, absl::StrCat("skipped samples of ", machine, ": ",
                                    status.message()));
@@ -154,13 +163,13 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
   }
   std::unique_ptr<const Snapshot> snapshot;
   std::vector<LogSegment> segments;
-  std::vector<uint32_t> machines;
-  std::vector<std::optional<uint64_t>> versions;
+  std::optional<uint32_t> machine;
+  std::optional<uint64_t> version;
   {
     absl::ReaderMutexLock lock(parts_.layout);
-    machines = parts_.numbers->FindMachine(request.machine);
-    for (const uint32_t machine : machines) {
-      versions.push_back(parts_.database->versions().Of(machine));
+    machine = parts_.numbers->FindMachine(request.machine);
+    if (machine.has_value()) {
+      version = parts_.database->versions().Of(*machine);
     }
     segments =
         parts_.log->index().Find(request.machine, request.from, request.to);
@@ -171,11 +180,10 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
     }
   }
   Chunks chunks;
-  for (size_t i = 0; i < machines.size(); ++i) {
-    RETURN_IF_ERROR(FindChunks(machines[i], versions[i], request, *snapshot,
-                               on_loss, &chunks));
+  if (machine.has_value()) {
+    RETURN_IF_ERROR(
+        FindChunks(*machine, version, request, *snapshot, on_loss, &chunks));
   }
-  if (machines.size() > 1) SortByOrder(&chunks);
   if (request.on_epoch) {
     RETURN_IF_ERROR(ReportEpochs(request, segments, chunks, *snapshot));
   }
@@ -193,11 +201,14 @@ absl::Status SampleReader::Read(const Store::ReadRequest& request,
   for (auto& chunk : chunks) {
     RETURN_IF_ERROR(read_segments_before(chunk->stored().key.epoch_number));
     if (request.on_chunk) RETURN_IF_ERROR(request.on_chunk());
+    const ChunkKey key = chunk->stored().key;
     const absl::Status status =
         ReadChunk(*chunk, request, *snapshot, &queries, on_frame);
     chunk.reset();  // with its parts in memory, unless cached
     if (absl::IsDataLoss(status)) {
       LogDamage(request.machine, status);
+      on_loss(
+          DamagedHours(key.hour, key.hour + HoursOfChunk(key.resolution) - 1));
     } else if (!status.ok()) {
       return status;
     }
@@ -250,29 +261,45 @@ absl::StatusOr<std::shared_ptr<MachineChunks>> SampleReader::ListChunks(
     uint32_t machine, uint32_t first_hour, uint32_t last_hour,
     const Store::ReadRequest& request, const Snapshot& snapshot,
     bool* is_damaged) const {
-  const auto on_damage = [&](const absl::Status& damage) {
-    *is_damaged = true;
-    LogDamage(request.machine, damage);
-  };
   auto listed = std::make_shared<MachineChunks>();
   listed->first_hour = first_hour;
   listed->last_hour = last_hour;
+  // The hours of the readable chunks before and after damage. In between,
+  // chunks may be missing.
+  uint32_t hour = first_hour;
+  std::optional<uint32_t> damaged_from;
+  const auto end_damage = [&](uint32_t last_damaged) {
+    if (!damaged_from.has_value()) return;
+    listed->losses.push_back(DamagedHours(*damaged_from, last_damaged));
+    damaged_from.reset();
+  };
+  const auto on_damage = [&](const absl::Status& damage) {
+    *is_damaged = true;
+    LogDamage(request.machine, damage);
+    if (!damaged_from.has_value()) damaged_from = hour;
+  };
   const auto entry = parts_.database->Iterate(Family::kChunks, &snapshot);
   for (const Resolution resolution : kResolutions) {
+    hour = first_hour - first_hour % HoursOfChunk(resolution);
     RETURN_IF_ERROR(ForEachChunk(
         entry.get(), machine, resolution, first_hour, last_hour,
         [&](StoredChunk chunk) {
+          hour = chunk.key.hour;
+          end_damage(hour + HoursOfChunk(resolution) - 1);
           listed->chunks.push_back(
               std::make_shared<const HeldChunk>(std::move(chunk), &budgets_));
           return request.on_chunk ? request.on_chunk() : absl::OkStatus();
         },
         on_damage));
+    end_damage(last_hour);
   }
+  hour = first_hour;
   const absl::Time from =
       first_hour > 0 ? StartOfHour(first_hour) : absl::InfinitePast();
   RETURN_IF_ERROR(ForEachLoss(
       entry.get(), machine, from, EndOfHour(last_hour),
       [&](const Loss& loss) { listed->losses.push_back(loss); }, on_damage));
+  end_damage(last_hour);
   SortByOrder(&listed->chunks);
   return listed;
 }
@@ -437,21 +464,20 @@ absl::Status SampleReader::FindElsewhere(const std::string& machine) {
   }
   // Queries that read damage report it.
   const auto ignore = [](const absl::Status&) {};
-  const auto entry = parts_.database->Iterate(Family::kChunks, snapshot.get());
-  const auto machines = parts_.numbers->FindMachine(machine);
-  for (const uint32_t number : machines) {
+  const auto number = parts_.numbers->FindMachine(machine);
+  if (number.has_value()) {
+    const auto entry =
+        parts_.database->Iterate(Family::kChunks, snapshot.get());
     for (const Resolution resolution : kResolutions) {
       RETURN_IF_ERROR(ForEachChunk(
-          entry.get(), number, resolution, first_hour, UINT32_MAX,
+          entry.get(), *number, resolution, first_hour, UINT32_MAX,
           [&](const StoredChunk& stored) {
             return FindNewest(*parts_.database, *snapshot, stored, &newest);
           },
           ignore));
     }
-  }
-  for (const uint32_t number : machines) {
     RETURN_IF_ERROR(ForEachLoss(
-        entry.get(), number, newest, absl::InfiniteFuture(),
+        entry.get(), *number, newest, absl::InfiniteFuture(),
         [&](const Loss& loss) { newest = std::max(newest, loss.end); },
         ignore));
   }
@@ -499,8 +525,11 @@ absl::Status SampleReader::ReadLogged(const LogSegment& segment,
         ReportLosses(batch.decoded.losses, request.machine, on_loss);
         return absl::OkStatus();
       },
-      [&](uint64_t, const absl::Status& damage) {
+      [&](uint64_t, const BatchTimes& times, const absl::Status& damage) {
         LogDamage(request.machine, damage);
+        if (absl::IsDataLoss(damage)) {
+          on_loss(DamagedBetween(times.oldest, times.newest));
+        }
         return absl::OkStatus();
       });
 }

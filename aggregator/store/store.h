@@ -27,7 +27,7 @@
 #include "aggregator/samples/resolution.h"
 #include "aggregator/samples/unexported.h"
 #include "aggregator/store/readable_store.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "fleetperf/v1/fleet.pb.h"
 
 namespace fleetperf::v1 {
@@ -115,8 +115,7 @@ class Store : public ReadableStore {
                                     absl::string_view content) = 0;
 
   // The description of a machine's agent that users see. It survives restarts.
-  virtual absl::Status PutMachine(const v1::Machine& machine,
-                                  absl::string_view catalogue_hash) = 0;
+  virtual absl::Status PutMachine(const StoredMachine& machine) = 0;
   // Returns std::nullopt if no machine has this name.
   virtual std::optional<StoredMachine> FindMachine(
       const std::string& name) const = 0;

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "aggregator/formula/piece.h"
 #include "aggregator/store/tables/keys.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
+#include "values/series_end.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -93,7 +93,7 @@ class UnexportedFinder {
     std::sort(found_.intervals.begin(), found_.intervals.end());
     if (!found_.intervals.empty()) {
       found_.earliest =
-          found_.oldest - found_.intervals.back() * kMaxIntervalsBefore;
+          found_.oldest - found_.intervals.back() * kMaxIntervalsRead;
     }
     RETURN_IF_ERROR(FindRecent());
     bool needs_chunks = false;
@@ -185,7 +185,7 @@ class UnexportedFinder {
 
 bool UnexportedSamples::MayBegin(absl::Duration interval,
                                  absl::Time time) const {
-  return time >= oldest - interval * kMaxIntervalsBefore;
+  return time >= oldest - interval * kMaxIntervalsRead;
 }
 
 absl::StatusOr<UnexportedSamples> FindUnexported(

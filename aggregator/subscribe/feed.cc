@@ -56,12 +56,14 @@ void Feed::AddTimes(const Frame& frame) {
   }
 }
 
-int64_t Feed::TimeOf(uint32_t counter_id, absl::Time end_of_window) const {
+// Queries at the same time as that of the series are of other instances.
+int64_t Feed::TimeOf(const Series& series, absl::Time end_of_window) const {
   int64_t sum = 0;
   for (size_t query = 0; query < times_.size(); ++query) {
     const auto time = times_[query].find(end_of_window);
     if (time != times_[query].end() &&
-        links_.Collects(query, *samples_.schema(), counter_id)) {
+        !links_.AreConcurrent(series.query, query) &&
+        links_.Collects(query, *samples_.schema(), series.counter_id)) {
       sum += time->second;
     }
   }
@@ -132,12 +134,13 @@ std::optional<Point> Feed::AddSample(const SeriesRun& run, uint32_t tick,
   series->last_number = ticks_->NumberOf(of_frame);
   return series->evaluator.Add(
       sample, run.interval(), is_neighbour ? length : 0,
-      [&](absl::Time end) { return TimeOf(series->counter_id, end); });
+      [&](absl::Time end) { return TimeOf(*series, end); });
 }
 
 void Feed::AddRun(size_t number, const SeriesRun& run) {
   Series& series = series_[number];
   series.sampling_interval = run.interval();
+  series.query = ticks_->query();
   series.is_over = false;
   std::vector<Point> points;
   v1::RawSamples raw;
@@ -206,6 +209,7 @@ void Feed::EndAbsent(const Frame& frame) {
     if (series.is_over || series.sampling_interval != frame.query->interval ||
         !series.evaluator.newest().has_value() ||
         *series.evaluator.newest() >= time ||
+        links_.AreConcurrent(series.query, ticks_->query()) ||
         !Collects(*frame.query, series.counter_id)) {
       continue;
     }

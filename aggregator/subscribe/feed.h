@@ -59,6 +59,7 @@ class Feed : private SampleSink {
     std::vector<uint32_t> wanted_indexes;
     StreamEvaluator evaluator;
     absl::Duration sampling_interval;
+    size_t query = 0;  // of the newest sample (FrameTicks::query)
     uint64_t newest_life = 0;
     int64_t last_number = 0;  // of the newest sample's tick
     // The point of the newest sample that yielded a value.
@@ -82,7 +83,8 @@ class Feed : private SampleSink {
   void AddRun(size_t number, const SeriesRun& run) override;
 
   void AddTimes(const Frame& frame);
-  int64_t TimeOf(uint32_t counter_id, absl::Time end_of_window) const;
+  // Returns the time of the tick intervals that count for a series.
+  int64_t TimeOf(const Series& series, absl::Time end_of_window) const;
   // Adds a sample of a run, and returns the value that it completes, if any.
   std::optional<Point> AddSample(const SeriesRun& run, uint32_t tick,
                                  Series* series) const;

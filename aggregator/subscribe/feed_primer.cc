@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "aggregator/formula/piece.h"
 #include "aggregator/query/series_reader.h"
+#include "values/series_end.h"
 
 namespace fleetperf::aggregator {
 
@@ -27,7 +27,7 @@ SeenBatches FeedPrimer::Read() {
   SeenBatches batches;
   const absl::Status status = context_.store->Read(
       {.machine = machine_,
-       .from = *newest - longest * kMaxIntervalsApart,
+       .from = *newest - longest * kMaxIntervalsRead,
        .to = absl::InfiniteFuture(),
        .filter =
            [&](const CollectedQuery& query) {

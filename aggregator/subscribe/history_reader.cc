@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "aggregator/formula/piece.h"
 #include "aggregator/query/series_reader.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "perflib/clocks.h"
+#include "values/series_end.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -93,7 +93,7 @@ absl::StatusOr<SeenBatches> HistoryReader::Read(const Part& part) {
   };
   RETURN_IF_ERROR(context_.history_samples->Read(
       {.machine = part.machine,
-       .from = start_ - longest * kMaxIntervalsApart,
+       .from = start_ - longest * kMaxIntervalsRead,
        .to = absl::InfiniteFuture(),
        .filter =
            [&](const CollectedQuery& query) {

@@ -77,9 +77,7 @@ absl::Status Hub::Add(const std::shared_ptr<Subscription>& subscription,
   ASSIGN_OR_RETURN(const Selected selected,
                    subscription->request().paths.Select(
                        context_.store->directory(), &misses, is_cancelled));
-  if (selected.empty() && !misses.empty() && !subscription->request().is_part) {
-    return misses.front();
-  }
+  if (selected.empty() && !misses.empty()) return misses.front();
   if (missed != nullptr) *missed = std::move(misses);
   // Machines that appear from now on are attached by OnBatch.
   std::vector<std::string> unwatched;
@@ -121,16 +119,13 @@ std::unique_ptr<Hub::Entry> Hub::MakeEntry(
   entry->joining = std::shared_ptr<void>(
       nullptr, [outbox = subscription->outbox()](void*) { outbox->Begin(); });
   const SubscriptionRequest& request = subscription->request();
-  if (!request.start.has_value() && !request.is_part) return entry;
-  const auto reader = std::make_shared<HistoryReader>(
-      &context_, request.start.value_or(absl::UnixEpoch()),
-      subscription->outbox());
+  if (!request.start.has_value()) return entry;
+  entry->history = std::make_shared<HistoryReader>(&context_, *request.start,
+                                                   subscription->outbox());
   subscription->outbox()->SetDrainedListener(
-      [weak = std::weak_ptr<HistoryReader>(reader)] {
+      [weak = std::weak_ptr<HistoryReader>(entry->history)] {
         if (const auto waiting = weak.lock()) waiting->Continue();
       });
-  (request.start.has_value() ? entry->history : entry->of_new_machines) =
-      reader;
   return entry;
 }
 
@@ -209,18 +204,8 @@ void Hub::Attach(const std::string& name, Machine* machine, Entry* entry) {
   Subscription& subscription = *entry->subscription;
   if (machine->watchers.contains(&subscription)) return;
   AddWatcher(&subscription, machine);
-  // A machine that had samples before was selected when the subscription began,
-  // unless its labels have changed.
-  const bool has_begun = entry->joining.use_count() == 0;
-  const bool is_new =
-      has_begun &&
-      (!subscription.request().paths.uses_labels() ||
-       !context_.store->directory().NewestSample(name).has_value());
-  const std::shared_ptr<HistoryReader>& history =
-      is_new && entry->history == nullptr ? entry->of_new_machines
-                                          : entry->history;
   std::shared_ptr<HistoryClaim>& claim = entry->watched[name];
-  if (history != nullptr && !entry->had_history.contains(name)) {
+  if (entry->history != nullptr && !entry->had_history.contains(name)) {
     claim = std::make_shared<HistoryClaim>();
   }
   absl::Duration interval = subscription.request().form.interval;
@@ -235,11 +220,12 @@ void Hub::Attach(const std::string& name, Machine* machine, Entry* entry) {
     }
     subscription.outbox()->SetLiveMachines(entry->machines);
   }
-  machine->machine->Attach({.subscription = entry->subscription,
-                            .history = claim != nullptr ? history : nullptr,
-                            .claim = claim,
-                            .interval = interval,
-                            .joining = entry->joining});
+  machine->machine->Attach(
+      {.subscription = entry->subscription,
+       .history = claim != nullptr ? entry->history : nullptr,
+       .claim = claim,
+       .interval = interval,
+       .joining = entry->joining});
 }
 
 void Hub::Detach(const std::string& name, Machine* machine, Entry* entry) {

@@ -81,10 +81,9 @@ class Hub : public BatchObserver {
   void SetAfterCommits(
       std::function<void(std::function<void()>)> after_commits);
 
-  // Returns NotFound if no path selects anything, unless the subscription is a
-  // part, and ResourceExhausted if there are too many subscribers. Otherwise,
-  // adds the errors of paths that select nothing to `missed`, unless it is
-  // nullptr.
+  // Returns NotFound if no path selects anything, and ResourceExhausted if
+  // there are too many subscribers. Otherwise, adds the errors of paths that
+  // select nothing to `missed`, unless it is nullptr.
   // Scans the whole directory; batches may arrive meanwhile.
   absl::Status Add(const std::shared_ptr<Subscription>& subscription,
                    std::vector<absl::Status>* missed = nullptr,
@@ -135,10 +134,6 @@ class Hub : public BatchObserver {
   struct Entry {
     std::shared_ptr<Subscription> subscription;
     std::shared_ptr<HistoryReader> history;  // nullptr: not requested
-    // For a part without it, reads all that is stored of a machine that
-    // appears: its earlier values are at another aggregator, so that the newest
-    // one is not enough.
-    std::shared_ptr<HistoryReader> of_new_machines;
     v1::LiveMachines machines;
     // The names of `machines`. A machine whose history is not to be sent has
     // nullptr.

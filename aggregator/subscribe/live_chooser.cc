@@ -1,9 +1,8 @@
 #include "aggregator/subscribe/live_chooser.h"
 
 #include <algorithm>
-#include <limits>
 
-#include "aggregator/formula/piece.h"
+#include "values/piece.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -33,7 +32,6 @@ int LastOf(const SeriesValues& values) {
 // under way.
 constexpr absl::Duration kFresh = absl::Seconds(30);
 constexpr absl::Duration kLateCheck = absl::Seconds(1);
-constexpr double kLateRank = std::numeric_limits<double>::infinity();
 
 // Returns the time from which on a series with these values is late.
 absl::Time LateTimeOf(const SeriesValues& values) {
@@ -104,15 +102,24 @@ FeedUpdate LiveChooser::LeaveOut(const FeedUpdate& update) {
   return chosen;
 }
 
-void LiveChooser::Rank(const SeriesValues& values, absl::Time now) {
+LiveChooser::Order& LiveChooser::OrderOf(const SeriesValues& values) {
+  const auto counter = CounterOf(*values.series);
+  const auto known = orders_.find(counter);
+  return known != orders_.end()
+             ? known->second
+             : orders_.emplace(counter, Order()).first->second;
+}
+
+void LiveChooser::RankSeries(const SeriesValues& values, absl::Time now) {
   const uint32_t id = values.series->id();
   Unrank(id);
   const int last = LastOf(values);
   if (!IsOk(values.points, last)) return;
   const double value = RankOf(values, last);
   const absl::Time late = LateTimeOf(values);
-  const double rank = late < now ? kLateRank : choice_.top > 0 ? -value : value;
-  order_.emplace(rank, id);
+  const bool is_late = late < now;
+  const Rank rank = {is_late, choice_.top > 0 ? -value : value};
+  OrderOf(values).emplace(rank, id);
   ranked_[id] = {
       .newest = {.series = values.series,
                  .points = PickPoints(values.points,
@@ -127,32 +134,36 @@ void LiveChooser::RankLate(absl::Time now) {
   if (absl::AbsDuration(now - checked_) < kLateCheck) return;
   checked_ = now;
   for (auto& [id, ranked] : ranked_) {
-    if (ranked.late >= now || ranked.rank == kLateRank) continue;
-    order_.erase({ranked.rank, id});
-    ranked.rank = kLateRank;
-    order_.emplace(kLateRank, id);
+    if (ranked.late >= now || ranked.rank.first) continue;
+    Order& order = OrderOf(ranked.newest);
+    order.erase({ranked.rank, id});
+    ranked.rank.first = true;
+    order.emplace(ranked.rank, id);
   }
 }
 
 void LiveChooser::Unrank(uint32_t id) {
   const auto known = ranked_.find(id);
   if (known == ranked_.end()) return;
-  order_.erase({known->second.rank, id});
+  OrderOf(known->second.newest).erase({known->second.rank, id});
   ranked_.erase(known);
 }
 
 FeedUpdate LiveChooser::KeepFirst(const FeedUpdate& update, bool is_history) {
   const absl::Time now = is_history ? absl::InfinitePast() : clock_.Now();
   for (const SeriesValues& values : update.values) {
-    if (!values.is_unnamed_aggregate) Rank(values, now);
+    if (!values.is_unnamed_aggregate) RankSeries(values, now);
   }
   for (const uint32_t id : update.ended) Unrank(id);
   if (!is_history) RankLate(now);
   absl::flat_hash_set<uint32_t> first;
   const size_t wanted = std::max(choice_.top, choice_.bottom);
-  for (const auto& [rank, id] : order_) {
-    if (first.size() == wanted) break;
-    first.insert(id);
+  for (const auto& [counter, order] : orders_) {
+    size_t of_counter = 0;
+    for (const auto& [rank, id] : order) {
+      if (of_counter++ == wanted) break;
+      first.insert(id);
+    }
   }
 
   FeedUpdate chosen{.position = update.position, .lagged = update.lagged};

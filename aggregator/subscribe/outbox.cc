@@ -19,6 +19,15 @@ size_t CountValues(const FeedUpdate& update) {
   return count;
 }
 
+// Returns the bytes that an update takes, about. Several outboxes may share it;
+// each counts it, because each of them may be the last that holds it.
+size_t CountBytes(const FeedUpdate& update) {
+  constexpr size_t kOfSeries = 512;
+  constexpr size_t kOfValue = 32;
+  return kOfSeries * update.values.size() + kOfValue * CountValues(update) +
+         sizeof(uint32_t) * update.ended.size();
+}
+
 SeriesValues NewestOf(const SeriesValues& values) {
   SeriesValues newest{.series = values.series,
                       .is_weighted = values.is_weighted,
@@ -46,8 +55,7 @@ void Outbox::SetDrainedListener(std::function<void()> listener) {
 }
 
 bool Outbox::HasNothingToSend() const {
-  const bool has_news =
-      has_begun_ && (live_machines_.has_value() || unreachable_.has_value());
+  const bool has_news = has_begun_ && live_machines_.has_value();
   return waiting_.empty() && !begins_ && !has_news;
 }
 
@@ -66,28 +74,26 @@ void Outbox::Change(absl::FunctionRef<void()> change) {
 }
 
 void Outbox::Add(std::shared_ptr<const FeedUpdate> update) {
-  Put(std::move(update), /*is_history=*/false, /*is_kept=*/false);
+  Put(std::move(update), /*is_history=*/false);
 }
 
 void Outbox::AddHistory(std::shared_ptr<const FeedUpdate> update) {
-  Put(std::move(update), /*is_history=*/true, /*is_kept=*/true);
+  Put(std::move(update), /*is_history=*/true);
 }
 
-void Outbox::AddPaced(std::shared_ptr<const FeedUpdate> update) {
-  Put(std::move(update), /*is_history=*/false, /*is_kept=*/true);
-}
-
-void Outbox::Put(std::shared_ptr<const FeedUpdate> update, bool is_history,
-                 bool is_kept) {
+void Outbox::Put(std::shared_ptr<const FeedUpdate> update, bool is_history) {
   Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto chosen = chooser_.Choose(std::move(update), is_history);
     if (chosen->empty()) return;
     const size_t values = CountValues(*chosen);
     values_ += values;
-    if (is_kept) kept_ += values;
-    waiting_.push_back({chosen, is_kept, values});
+    if (is_history) kept_ += values;
+    const size_t bytes = CountBytes(*chosen);
+    bytes_ += bytes;
+    waiting_.push_back({chosen, /*is_kept=*/is_history, values, bytes});
     defers_history_ |= values_ > kMaxValues / 2;
     if (values_ - kept_ > kMaxValues) LeaveOutOld();
+    TakeMemory(/*is_kept=*/is_history);
   });
 }
 
@@ -109,12 +115,6 @@ void Outbox::SetLiveMachines(const v1::LiveMachines& machines) {
   });
 }
 
-void Outbox::SetUnreachable(const v1::UnreachablePeers& unreachable) {
-  Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    unreachable_ = unreachable;
-  });
-}
-
 void Outbox::End(const absl::Status& status) {
   Change([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { end_ = status; });
 }
@@ -129,8 +129,63 @@ bool Outbox::has_end() const {
   return end_.has_value();
 }
 
+void Outbox::SetMemory(CallerQuota::Share memory) {
+  absl::MutexLock lock(&mutex_);
+  memory_ = std::move(memory);
+}
+
+void Outbox::SetHeld(size_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  held_ = bytes;
+  memory_.Force(HeldBytes());
+}
+
+int64_t Outbox::HeldBytes() const {
+  constexpr size_t kOfKnownSeries = 16;
+  return static_cast<int64_t>(bytes_ + held_ + kOfKnownSeries * known_.size());
+}
+
+void Outbox::TakeMemory(bool is_kept) {
+  if (memory_.Resize(HeldBytes())) return;
+  if (!is_kept) {
+    LeaveOutLive();
+  } else if (memory_.others() > memory_.limit() / 2) {
+    // The stored values of one subscription alone may be more.
+    waiting_.clear();
+    values_ = kept_ = bytes_ = 0;
+    end_ = absl::ResourceExhaustedError(absl::StrCat(
+        "the subscriptions with this certificate hold ", memory_.others() >> 20,
+        " MiB of values that were not read, of ", memory_.limit() >> 20,
+        " MiB; read them as they arrive, or select fewer series"));
+  }
+  memory_.Force(HeldBytes());
+}
+
 // Replaces all live updates by one with the newest value of each series.
 void Outbox::LeaveOutOld() {
+  std::shared_ptr<FeedUpdate> kept = JoinLive(/*drops_all=*/false);
+  const size_t values = kept->values.size();
+  const size_t bytes = CountBytes(*kept);
+  bytes_ += bytes;
+  waiting_.push_back({std::move(kept), /*is_kept=*/false, values, bytes});
+}
+
+void Outbox::LeaveOutLive() {
+  std::shared_ptr<FeedUpdate> ends = JoinLive(/*drops_all=*/true);
+  // No message has named the others, or will.
+  if (kept_ == 0) {
+    std::erase_if(ends->ended,
+                  [this](uint32_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                    return !known_.contains(id);
+                  });
+  }
+  if (ends->ended.empty() && ends->lagged == 0) return;
+  const size_t bytes = CountBytes(*ends);
+  bytes_ += bytes;
+  waiting_.push_back({std::move(ends), /*is_kept=*/false, 0, bytes});
+}
+
+std::shared_ptr<FeedUpdate> Outbox::JoinLive(bool drops_all) {
   auto kept = std::make_shared<FeedUpdate>();
   absl::flat_hash_set<uint32_t> seen;
   size_t left = 0;
@@ -140,13 +195,14 @@ void Outbox::LeaveOutOld() {
     const FeedUpdate& update = *last.update;
     kept->lagged += update.lagged;
     left += last.values;
+    bytes_ -= last.bytes;
     // A series with a later value has not ended.
     for (const uint32_t id : update.ended) {
       if (seen.insert(id).second) kept->ended.push_back(id);
     }
     for (auto values = update.values.rbegin(); values != update.values.rend();
          ++values) {
-      if (!seen.insert(values->series->id()).second) continue;
+      if (!seen.insert(values->series->id()).second || drops_all) continue;
       kept->values.push_back(NewestOf(*values));
       --left;
     }
@@ -154,8 +210,7 @@ void Outbox::LeaveOutOld() {
   std::reverse(kept->values.begin(), kept->values.end());
   lagged_ += left;
   values_ -= left;
-  const size_t values = kept->values.size();
-  waiting_.push_back({std::move(kept), /*is_kept=*/false, values});
+  return kept;
 }
 
 bool Outbox::Take(Message* message) {
@@ -169,10 +224,6 @@ bool Outbox::Take(Message* message) {
     begins_ = false;
     response->Swap(&first_);
     first_.Clear();
-    if (unreachable_.has_value()) {
-      *response->mutable_unreachable() = *std::move(unreachable_);
-      unreachable_.reset();
-    }
     if (live_machines_.has_value()) {
       *response->mutable_live_machines() = *std::move(live_machines_);
       live_machines_.reset();
@@ -184,12 +235,13 @@ bool Outbox::Take(Message* message) {
       const Waiting& first = waiting_.front();
       values += first.values;
       values_ -= first.values;
+      bytes_ -= first.bytes;
       if (first.is_kept) kept_ -= first.values;
       Move(*first.update, message);
     }
+    memory_.Force(HeldBytes());
     response->set_lagged(response->lagged() + std::exchange(lagged_, 0));
-    if (is_part_ && has_begun_ && kept_ == 0 &&
-        !std::exchange(has_sent_history_, true)) {
+    if (has_begun_ && kept_ == 0 && !std::exchange(has_sent_history_, true)) {
       response->set_history_sent(true);
     }
     if (known_.size() > kMaxSeries && !end_.has_value()) {
@@ -214,11 +266,6 @@ void Outbox::Move(const FeedUpdate& update, Message* message) {
   for (const SeriesValues& values : update.values) {
     if (known_.insert(values.series->id()).second) {
       *response.add_series() = *values.series;
-      if (is_part_) {
-        v1::SeriesRanking* const ranking = response.add_rankings();
-        ranking->set_weighted(values.is_weighted);
-        ranking->set_interval_nanos(absl::ToInt64Nanoseconds(values.interval));
-      }
     }
     if (is_encoded) continue;
     if (values.points.values_size() > 0) {

@@ -18,13 +18,16 @@
 #include "aggregator/query/choice.h"
 #include "aggregator/subscribe/feed_update.h"
 #include "aggregator/subscribe/live_chooser.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
+#include "base/server/caller_quota.h"
 #include "fleetperf/v1/subscription.pb.h"
 
 namespace fleetperf::aggregator {
 
 // Producers never block. If a subscriber falls behind, only the newest value of
-// each series is kept; the rest count as dropped. Thread-safe.
+// each series is kept; the rest count as dropped. If the subscriptions of its
+// caller hold too much memory, no live values are kept, and stored ones end the
+// subscription. Thread-safe.
 class Outbox {
  public:
   // The limit of pending values before values are dropped.
@@ -32,11 +35,9 @@ class Outbox {
   // The limit of series of a subscription.
   static constexpr size_t kMaxSeries = 200'000;
 
-  // `clock` must outlive the outbox. `is_part`: whether messages say how series
-  // rank, and the one after Begin with the last history or paced value says so.
-  explicit Outbox(const Choice& choice, const Clock* clock = &Clock::Real(),
-                  bool is_part = false)
-      : is_part_(is_part), chooser_(choice, clock) {}
+  // `clock` must outlive the outbox.
+  explicit Outbox(const Choice& choice, const Clock* clock = &Clock::Real())
+      : chooser_(choice, clock) {}
 
   // Sets a function that is called, without a lock, when the outbox becomes
   // non-empty.
@@ -45,27 +46,28 @@ class Outbox {
   // becomes false.
   void SetDrainedListener(std::function<void()> listener);
 
+  // Takes memory from this share (Pool::kUnreadBytes) from now on. Without it,
+  // there is no limit.
+  void SetMemory(CallerQuota::Share memory);
+  // Sets the bytes of the last message that are still held to be sent.
+  void SetHeld(size_t bytes);
+
   void Add(std::shared_ptr<const FeedUpdate> update);
   // Adds stored values, which are never dropped. The caller must wait while
   // IsFullOfHistory.
   void AddHistory(std::shared_ptr<const FeedUpdate> update);
-  // Adds live values that are never dropped. The caller must wait while
-  // IsFullOfHistory.
-  void AddPaced(std::shared_ptr<const FeedUpdate> update);
   // Sets what the first message has, too. Must be called before the first Take.
   void SetFirst(v1::SubscribeResponse first);
-  // Makes Take return a message even if it is empty.
+  // Makes Take return a message even if it is empty. Must be called when all
+  // history was added; the message with the last value of it says so.
   void Begin();
   // Adds the machines to the next message; after Begin, to a message of their
   // own.
   void SetLiveMachines(const v1::LiveMachines& machines);
-  // The same for unreachable aggregators.
-  void SetUnreachable(const v1::UnreachablePeers& unreachable);
   // Ends the queue after the pending updates.
   void End(const absl::Status& status);
 
-  // Whether neither history nor paced values must be added: the outbox is full,
-  // or has ended.
+  // Whether no history must be added: the outbox is full, or has ended.
   bool IsFullOfHistory() const;
   // Whether End was called.
   bool has_end() const;
@@ -85,21 +87,30 @@ class Outbox {
     std::shared_ptr<const FeedUpdate> update;
     bool is_kept = false;
     size_t values = 0;
+    size_t bytes = 0;
   };
 
-  // `is_kept`: whether the values are never dropped.
-  void Put(std::shared_ptr<const FeedUpdate> update, bool is_history,
-           bool is_kept);
+  // History is never dropped.
+  void Put(std::shared_ptr<const FeedUpdate> update, bool is_history);
   bool HasNothingToSend() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsEmpty() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LeaveOutOld() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Drops all live values. Keeps which series have ended.
+  void LeaveOutLive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Removes the live updates at the end of `waiting_`, and returns one with the
+  // ends of their series, and the newest values unless `drops_all`.
+  std::shared_ptr<FeedUpdate> JoinLive(bool drops_all)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The bytes that the outbox holds, about.
+  int64_t HeldBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes memory for an update that was just added.
+  void TakeMemory(bool is_kept) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Move(const FeedUpdate& update, Message* message)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Calls `change` under the lock, and the listener if the outbox has become
   // non-empty.
   void Change(absl::FunctionRef<void()> change) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const bool is_part_;
   mutable absl::Mutex mutex_;
   LiveChooser chooser_ ABSL_GUARDED_BY(mutex_);
   std::function<void()> listener_ ABSL_GUARDED_BY(mutex_);
@@ -107,13 +118,15 @@ class Outbox {
   std::deque<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
   size_t values_ ABSL_GUARDED_BY(mutex_) = 0;  // pending
   size_t kept_ ABSL_GUARDED_BY(mutex_) = 0;    // pending, never dropped
+  CallerQuota::Share memory_ ABSL_GUARDED_BY(mutex_);
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // pending
+  size_t held_ ABSL_GUARDED_BY(mutex_) = 0;   // being sent
   uint64_t lagged_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_set<uint32_t> known_ ABSL_GUARDED_BY(mutex_);
   v1::SubscribeResponse first_ ABSL_GUARDED_BY(mutex_);
   std::optional<v1::LiveMachines> live_machines_ ABSL_GUARDED_BY(mutex_);
-  std::optional<v1::UnreachablePeers> unreachable_ ABSL_GUARDED_BY(mutex_);
-  bool begins_ ABSL_GUARDED_BY(mutex_) = false;  // the next message is due
-  bool has_begun_ ABSL_GUARDED_BY(mutex_) = false;
+  bool begins_ ABSL_GUARDED_BY(mutex_) = false;     // the next message is due
+  bool has_begun_ ABSL_GUARDED_BY(mutex_) = false;  // and has all history
   bool has_sent_history_ ABSL_GUARDED_BY(mutex_) = false;
   bool defers_history_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);

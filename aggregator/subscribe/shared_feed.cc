@@ -51,6 +51,7 @@ bool SharedFeed::IsOf(const SelectedCounterset& selected,
                       const FeedForm& form) const {
   const auto is_same = [](const Selection& x, const Selection& y) {
     return x.instance == y.instance && x.instance_index == y.instance_index &&
+           x.literal_instance == y.literal_instance &&
            x.counter_ids == y.counter_ids;
   };
   return form_ == form && selected_.schema == selected.schema &&

@@ -12,8 +12,7 @@ std::optional<Point> StreamEvaluator::Add(
     const RawSample& sample, absl::Duration sampling_interval,
     int64_t tick_interval, absl::FunctionRef<int64_t(absl::Time)> time_of) {
   const std::optional<Piece> piece =
-      PieceTo(formula_, last_, sample, sampling_interval);
-  last_ = sample;
+      end_.Take(formula_, sample, sampling_interval);
   if (interval_ > sampling_interval) {
     return AddToWindow(sample, piece, tick_interval, time_of);
   }
@@ -47,8 +46,8 @@ std::optional<Point> StreamEvaluator::AddToWindow(
 }
 
 std::optional<absl::Time> StreamEvaluator::newest() const {
-  if (!last_.has_value()) return std::nullopt;
-  return TimeOf(*last_);
+  if (!end_.sample().has_value()) return std::nullopt;
+  return TimeOf(*end_.sample());
 }
 
 }  // namespace fleetperf::aggregator

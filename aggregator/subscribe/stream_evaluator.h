@@ -8,10 +8,11 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
-#include "aggregator/formula/counter_formula.h"
-#include "aggregator/formula/formula.h"
-#include "aggregator/formula/window.h"
 #include "aggregator/query/range_evaluator.h"
+#include "values/counter_formula.h"
+#include "values/formula.h"
+#include "values/series_end.h"
+#include "values/window.h"
 
 namespace fleetperf::aggregator {
 
@@ -41,7 +42,7 @@ class StreamEvaluator {
 
   // Begins a born life. `before` is the sample at the tick before its first
   // one.
-  void BeginLife(const RawSample& before) { last_ = before; }
+  void BeginLife(const RawSample& before) { end_.Set(before); }
 
   bool uses_two_samples() const { return formula_.uses_two_samples(); }
   // Whether the values are ranked by presence.
@@ -55,7 +56,7 @@ class StreamEvaluator {
 
   CounterFormula formula_;
   absl::Duration interval_;
-  std::optional<RawSample> last_;
+  SeriesEnd end_;
   absl::Time window_end_ = absl::InfinitePast();
   WindowAccumulator window_;
   TimeThere there_;

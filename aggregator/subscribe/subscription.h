@@ -13,7 +13,7 @@
 #include "aggregator/query/resolver.h"
 #include "aggregator/subscribe/feed.h"
 #include "aggregator/subscribe/outbox.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 
 namespace fleetperf::aggregator {
 
@@ -24,10 +24,6 @@ struct SubscriptionRequest {
   // Requests stored values after this time. std::nullopt: only the newest value
   // of each series.
   std::optional<absl::Time> start;
-  // Whether it is the part of an aggregator in a subscription to the machines
-  // of several: it begins even if no path selects anything, and its messages
-  // say how series rank.
-  bool is_part = false;
 };
 
 // Immutable, except for its outbox, which is thread-safe.
@@ -37,8 +33,7 @@ class Subscription {
   explicit Subscription(SubscriptionRequest request,
                         const Clock* clock = &Clock::Real())
       : request_(std::move(request)),
-        outbox_(std::make_shared<Outbox>(request_.choice, clock,
-                                         request_.is_part)) {}
+        outbox_(std::make_shared<Outbox>(request_.choice, clock)) {}
 
   const SubscriptionRequest& request() const { return request_; }
   const std::shared_ptr<Outbox>& outbox() const { return outbox_; }

@@ -3,7 +3,7 @@
 #include <iterator>
 #include <utility>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 
 namespace fleetperf::aggregator {
 namespace {

@@ -12,9 +12,8 @@
 #include "aggregator/web/http_response.h"
 #include "aggregator/web/json.h"
 #include "aggregator/web/message_json.h"
-#include "aggregator/web/points_json.h"
 #include "aggregator/web/request_key.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator::web {
@@ -96,7 +95,7 @@ void AppendLine(const v1::QueryRangeResponse& part, std::string* lines) {
       lines->append("}\n");
       break;
     default:
-      // {"series":{...}}, {"unreachable":{...}}: the JSON of the part itself.
+      // {"series":{...}}, {"missing":{...}}: the JSON of the part itself.
       AppendJson(part, lines);
       lines->push_back('\n');
   }
@@ -187,6 +186,10 @@ const absl::flat_hash_map<absl::string_view, Method>& Methods() {
           {"instances",
            [](const Parts& parts, const Call& call) {
              AnswerOnce(parts.lists, &FleetLists::ListInstances, call);
+           }},
+          {"find",
+           [](const Parts& parts, const Call& call) {
+             AnswerOnce(parts.lists, &FleetLists::Find, call);
            }},
           {"explain",
            [](const Parts& parts, const Call& call) {

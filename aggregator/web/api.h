@@ -20,9 +20,9 @@
 namespace fleetperf::aggregator::web {
 
 // Requests and answers are the messages of the gRPC services as proto3 JSON,
-// except that queries answer with a line of JSON for each part (points_json.h),
-// and subscriptions with lines as in live_stream.h. metrics.h has the scrapes.
-// Thread-safe.
+// except that queries answer with a line of JSON for each part
+// (message_json.h), and subscriptions with lines as in live_stream.h. metrics.h
+// has the scrapes. Thread-safe.
 class Api : public ApiHandler {
  public:
   // `subscriptions` must outlive the object, and the hub's threads.

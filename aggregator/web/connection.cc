@@ -6,8 +6,9 @@
 #include <cerrno>
 #include <utility>
 
-#include "aggregator/rpc/connection_table.h"
 #include "aggregator/web/http_response.h"
+#include "base/server/connection_table.h"
+#include "base/status_macros.h"
 
 namespace fleetperf::aggregator::web {
 namespace {
@@ -20,13 +21,13 @@ constexpr absl::Duration kLeaveTime = absl::Seconds(2);
 }  // namespace
 
 Connection::Connection(OwnedFd fd, const Peer& peer, SSL* ssl, Router* router,
-                       ClientCertificates* clients, RequestPlaces* places,
+                       ClientCertificates* clients, CallerQuota* quota,
                        std::function<void()> wake, absl::Duration now)
     : fd_(std::move(fd)),
       peer_(peer),
       router_(*router),
       clients_(*clients),
-      places_(*places),
+      quota_(*quota),
       wake_(std::move(wake)),
       end_of_strangers_(now + kHandshakeTime),
       tls_(ssl),
@@ -158,9 +159,20 @@ bool Connection::Admit(Reply* reply) {
   if (!current_.holder.has_value()) return true;
   is_identified_ = true;
   current_.is_stream = Router::IsStream(reader_.request());
-  current_.place = places_.Enter(current_.holder->key, current_.is_stream);
-  if (current_.place == nullptr) router_.RefuseForPlaces(reply);
-  return current_.place != nullptr;
+  const absl::Status taken = TakeShares();
+  if (!taken.ok()) router_.RefuseForQuota(taken, reply);
+  return taken.ok();
+}
+
+absl::Status Connection::TakeShares() {
+  const std::string& key = current_.holder->key;
+  if (!certificate_.has_value() && !share_) {
+    ASSIGN_OR_RETURN(share_, quota_.TryTake(Pool::kPageConnections, key));
+  }
+  const Pool pool =
+      current_.is_stream ? Pool::kPageViewers : Pool::kPageRequests;
+  ASSIGN_OR_RETURN(current_.share, quota_.TryTake(pool, key));
+  return absl::OkStatus();
 }
 
 Connection::Step Connection::Continue() {

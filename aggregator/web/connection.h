@@ -10,17 +10,18 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "aggregator/rpc/client_certificates.h"
-#include "aggregator/rpc/listening_socket.h"
-#include "aggregator/rpc/peer.h"
 #include "aggregator/web/http_request.h"
 #include "aggregator/web/logins.h"
 #include "aggregator/web/reply.h"
-#include "aggregator/web/request_places.h"
 #include "aggregator/web/router.h"
 #include "aggregator/web/tls.h"
+#include "base/server/caller_quota.h"
+#include "base/server/client_certificates.h"
+#include "base/server/listening_socket.h"
+#include "base/server/peer.h"
 
 namespace fleetperf::aggregator::web {
 
@@ -44,9 +45,9 @@ class Connection {
   };
 
   // `wake` has Advance called, from any thread. `now` is Clock::Monotonic().
-  // The router, `clients` and `places` must outlive the object.
+  // The router, `clients` and `quota` must outlive the object.
   Connection(OwnedFd fd, const Peer& peer, SSL* ssl, Router* router,
-             ClientCertificates* clients, RequestPlaces* places,
+             ClientCertificates* clients, CallerQuota* quota,
              std::function<void()> wake, absl::Duration now);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -65,6 +66,8 @@ class Connection {
   Interest interest() const { return interest_; }
   int fd() const { return fd_.get(); }
   const Peer& peer() const { return peer_; }
+  // Whether the TLS handshake is done.
+  bool has_handshake() const { return has_handshake_; }
   // Whether the client has shown who it is.
   bool is_identified() const { return is_identified_; }
 
@@ -80,6 +83,8 @@ class Connection {
   bool Begin(const std::shared_ptr<Reply>& reply);
   // Returns false if it has refused the request, whose head has arrived.
   bool Admit(Reply* reply);
+  // Takes what the request and its connection need from the holder's shares.
+  absl::Status TakeShares();
   // Has the client send the body.
   Step Continue();
   Step Leave();
@@ -90,7 +95,7 @@ class Connection {
   const Peer peer_;
   Router& router_;
   ClientCertificates& clients_;
-  RequestPlaces& places_;
+  CallerQuota& quota_;
   const std::function<void()> wake_;
   const absl::Duration end_of_strangers_;
   TlsConnection tls_;
@@ -98,6 +103,8 @@ class Connection {
   bool is_identified_ = false;
   std::optional<Identity> certificate_;
   std::optional<uint64_t> number_;  // at clients_
+  // Of a session's connections. Those with a certificate are at clients_.
+  CallerQuota::Share share_;
   RequestReader reader_;
   // Of the request and the answer in progress.
   struct Current {
@@ -105,7 +112,7 @@ class Connection {
     bool is_stream = false;
     bool has_continued = false;
     std::optional<Identity> holder;
-    std::unique_ptr<RequestPlaces::Place> place;
+    CallerQuota::Share share;  // of requests or viewers
     std::shared_ptr<Reply> reply;
     std::optional<absl::Duration> waits_since;  // for the client to read
     absl::Duration waited;

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
-#include "base/excerpt.h"
-#include "base/utf8.h"
+#include "base/text/excerpt.h"
+#include "base/text/utf8.h"
 
 namespace fleetperf::aggregator::web {
 

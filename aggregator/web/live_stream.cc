@@ -8,7 +8,6 @@
 #include "aggregator/web/http_response.h"
 #include "aggregator/web/json.h"
 #include "aggregator/web/message_json.h"
-#include "aggregator/web/points_json.h"
 
 namespace fleetperf::aggregator::web {
 namespace {
@@ -99,15 +98,6 @@ std::string LiveState::Add(const v1::SubscribeResponse& message) {
               absl::StrAppend(&missing_, missing_.empty() ? "" : ",", json);
               out->append(json);
             });
-  if (message.has_unreachable()) {
-    unreachable_.assign(1, '[');  // GCC 12 warns of = "["
-    for (const v1::UnreachablePeer& peer : message.unreachable().peers()) {
-      absl::StrAppend(&unreachable_, unreachable_.size() > 1 ? "," : "",
-                      ToJson(peer));
-    }
-    unreachable_.push_back(']');
-    line.Field("unreachable")->append(unreachable_);
-  }
   return line.Take();
 }
 
@@ -128,16 +118,16 @@ std::string LiveState::Snapshot(uint64_t lagged) const {
   if (!missing_.empty()) {
     absl::StrAppend(line.Field("missing"), "[", missing_, "]");
   }
-  if (!unreachable_.empty()) line.Field("unreachable")->append(unreachable_);
   return line.Take();
 }
 
 void LiveViewers::Add(std::shared_ptr<Reply> reply, bool keeps_alive,
-                      std::unique_ptr<SubscriberPlaces::Place> place) {
+                      CallerQuota::Share share, CallerQuota::Share memory) {
   reply->NotifyClosed(wake_);
   viewers_.push_back({.reply = std::move(reply),
                       .keeps_alive = keeps_alive,
-                      .place = std::move(place)});
+                      .share = std::move(share),
+                      .memory = std::move(memory)});
 }
 
 void LiveViewers::SendHead(Viewer* viewer) {
@@ -169,9 +159,22 @@ bool LiveViewers::AllAreBusy() const {
   return true;
 }
 
+bool LiveViewers::HasRoom(size_t bytes, Viewer* viewer) {
+  const size_t waiting = viewer->reply->waiting_bytes();
+  const auto with_these = static_cast<int64_t>(waiting + bytes);
+  if (waiting == 0) {  // it reads, and shares the bytes with others
+    viewer->memory.Force(with_these);
+    return true;
+  }
+  // Not the bytes that are being written, which may be a long snapshot.
+  return viewer->reply->untaken_bytes() <= kMaxWaitingBytes &&
+         viewer->memory.Resize(with_these);
+}
+
 uint64_t LiveViewers::Drop(Viewer* viewer) {
   viewer->is_current = false;
   const Reply::Dropped dropped = viewer->reply->Drop();
+  viewer->memory.Force(static_cast<int64_t>(viewer->reply->waiting_bytes()));
   viewer->lagged += dropped.values + dropped.lagged;
   viewer->reply->NotifyBelow(0, wake_);
   return dropped.values;
@@ -182,8 +185,7 @@ uint64_t LiveViewers::Send(const std::string& line, uint64_t values,
   const Reply::Bytes chunk = ChunkOf(line);
   uint64_t lost = 0;
   for (Viewer& viewer : viewers_) {
-    // Not the bytes that are being written, which may be a long snapshot.
-    if (viewer.is_current && viewer.reply->untaken_bytes() > kMaxWaitingBytes) {
+    if (viewer.is_current && !HasRoom(chunk->size(), &viewer)) {
       lost += Drop(&viewer);
     }
     if (viewer.is_current) {
@@ -203,7 +205,9 @@ void LiveViewers::Update(
   Reply::Bytes shared;  // without lost values
   Reply::Bytes heartbeat;
   for (Viewer& viewer : viewers_) {
-    if (!viewer.is_current && viewer.reply->waiting_bytes() == 0) {
+    if (viewer.reply->waiting_bytes() == 0) viewer.memory.Force(0);
+    if (!viewer.is_current && viewer.reply->waiting_bytes() == 0 &&
+        viewer.memory.others() < viewer.memory.limit()) {
       SendHead(&viewer);
       const uint64_t lagged = std::exchange(viewer.lagged, 0);
       if (lagged > 0) {
@@ -212,9 +216,12 @@ void LiveViewers::Update(
         if (shared == nullptr) shared = ChunkOf(snapshot(0));
         viewer.reply->SendShared(shared, 0);
       }
+      viewer.memory.Force(static_cast<int64_t>(viewer.reply->waiting_bytes()));
       viewer.is_current = true;
       viewer.sent = now;
-    } else if (viewer.is_current && now - viewer.sent >= kHeartbeat) {
+    } else if (now - viewer.sent >= kHeartbeat &&
+               (viewer.is_current ||
+                (viewer.has_head && viewer.reply->waiting_bytes() == 0))) {
       if (heartbeat == nullptr) heartbeat = ChunkOf("{}");
       viewer.reply->SendShared(heartbeat, 0);
       viewer.sent = now;

@@ -19,9 +19,9 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "aggregator/services/subscriber_places.h"
 #include "aggregator/subscribe/outbox.h"
 #include "aggregator/web/reply.h"
+#include "base/server/caller_quota.h"
 #include "fleetperf/v1/subscription.pb.h"
 
 namespace fleetperf::aggregator::web {
@@ -29,7 +29,7 @@ namespace fleetperf::aggregator::web {
 // The sum of the messages of a subscription, and their lines. A line is an
 // object with only the fields that there are:
 //   {"series":[...],"points":[...],"ended":[ids],"lagged":n,"machines":{...},
-//    "missing":[...],"unreachable":[{"address":"...","reason":"..."}]}
+//    "missing":[...]}
 // Thread-compatible.
 class LiveState {
  public:
@@ -49,9 +49,8 @@ class LiveState {
   };
 
   absl::flat_hash_map<uint32_t, Series> series_;
-  std::string machines_;     // JSON; "": unknown
-  std::string missing_;      // JSON of the elements; "": none
-  std::string unreachable_;  // JSON; "": there was none
+  std::string machines_;  // JSON; "": unknown
+  std::string missing_;   // JSON of the elements; "": none
 };
 
 // The viewers of a stream. Thread-compatible.
@@ -68,8 +67,9 @@ class LiveViewers {
   // `wake` is called, on any thread, when Update has something to do.
   explicit LiveViewers(std::function<void()> wake) : wake_(std::move(wake)) {}
 
+  // `memory` is a share of Pool::kUnreadBytes.
   void Add(std::shared_ptr<Reply> reply, bool keeps_alive,
-           std::unique_ptr<SubscriberPlaces::Place> place);
+           CallerQuota::Share share, CallerQuota::Share memory);
   // Makes the viewers current: the subscription has no messages before the next
   // one.
   void Begin();
@@ -95,7 +95,8 @@ class LiveViewers {
   struct Viewer {
     std::shared_ptr<Reply> reply;
     bool keeps_alive = false;
-    std::unique_ptr<SubscriberPlaces::Place> place;
+    CallerQuota::Share share;   // of the subscriptions
+    CallerQuota::Share memory;  // of the bytes that it has not read
     bool has_head = false;
     bool is_current = false;  // has a snapshot, and all lines since
     uint64_t lagged = 0;
@@ -103,6 +104,8 @@ class LiveViewers {
   };
 
   void SendHead(Viewer* viewer);
+  // Whether the viewer may have this many more bytes that it has not taken.
+  static bool HasRoom(size_t bytes, Viewer* viewer);
   // Returns the number of values that the viewer has lost.
   uint64_t Drop(Viewer* viewer);
 

@@ -16,7 +16,7 @@
 #include "aggregator/web/http_response.h"
 #include "aggregator/web/live_stream.h"
 #include "aggregator/web/request_key.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/status_macros.h"
 #include "base/wakeup.h"
 #include "proto/conversions.h"
@@ -66,9 +66,8 @@ class LiveStreams::Core : public std::enable_shared_from_this<Core> {
 
  private:
   struct Stream {
-    // Of the caller that began it. The place refers to all places.
-    std::shared_ptr<SubscriberPlaces> places;
-    std::unique_ptr<SubscriberPlaces::Place> place;
+    std::string caller;        // that began it
+    CallerQuota::Share share;  // of its streams
     v1::SubscribeRequest request;
     std::string key;
     // Whether its last viewer has left: it takes no more, and is replaced. Set
@@ -97,7 +96,7 @@ class LiveStreams::Core : public std::enable_shared_from_this<Core> {
   // Returns false if the stream takes no more viewers.
   bool JoinStream(const StreamPtr& stream, const std::string& caller,
                   bool keeps_alive, const std::shared_ptr<Reply>& reply,
-                  std::unique_ptr<SubscriberPlaces::Place>* place);
+                  CallerQuota::Share* share);
   // Returns a function that marks the stream as ready.
   std::function<void()> WakerOf(const StreamPtr& stream);
   void Start(const StreamPtr& stream);
@@ -112,9 +111,6 @@ class LiveStreams::Core : public std::enable_shared_from_this<Core> {
   void RemoveIfEmpty(const StreamPtr& stream);
 
   Subscriptions& subscriptions_;
-  // A caller may have a quarter.
-  const std::shared_ptr<SubscriberPlaces> places_ =
-      std::make_shared<SubscriberPlaces>(4 * kMaxStreamsOfCaller);
   absl::Mutex mutex_;
   absl::flat_hash_map<std::string, StreamPtr> streams_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -132,30 +128,33 @@ void LiveStreams::Core::Join(const v1::SubscribeRequest& request,
                              const std::string& caller, bool keeps_alive,
                              const std::shared_ptr<Reply>& reply) {
   absl::Status refusal;
-  if (request.raw() || request.own_machines_only()) {
-    refusal = absl::InvalidArgumentError(
-        "the page streams neither raw samples nor parts for aggregators");
+  if (request.raw()) {
+    refusal =
+        absl::InvalidArgumentError("the page does not stream raw samples");
   }
-  auto place = subscriptions_.Enter(caller);
-  refusal.Update(place.status());
+  auto share = subscriptions_.Enter(caller);
+  refusal.Update(share.status());
   if (!refusal.ok()) return reply->Fail(refusal, keeps_alive);
   bool has_joined = false;
   while (!has_joined) {
     const auto stream = Enter(request, caller);
     if (!stream.ok()) return reply->Fail(stream.status(), keeps_alive);
-    has_joined = JoinStream(*stream, caller, keeps_alive, reply, &*place);
+    has_joined = JoinStream(*stream, caller, keeps_alive, reply, &*share);
   }
 }
 
-bool LiveStreams::Core::JoinStream(
-    const StreamPtr& stream, const std::string& caller, bool keeps_alive,
-    const std::shared_ptr<Reply>& reply,
-    std::unique_ptr<SubscriberPlaces::Place>* place) {
+bool LiveStreams::Core::JoinStream(const StreamPtr& stream,
+                                   const std::string& caller, bool keeps_alive,
+                                   const std::shared_ptr<Reply>& reply,
+                                   CallerQuota::Share* share) {
+  auto memory = subscriptions_.quota().TryTake(Pool::kUnreadBytes, caller,
+                                               /*amount=*/0);
   bool must_start = false;
   {
     absl::MutexLock lock(&stream->mutex);
     if (stream->is_cancelled) return false;
-    stream->viewers->Add(reply, keeps_alive, std::move(*place));
+    stream->viewers->Add(reply, keeps_alive, std::move(*share),
+                         *std::move(memory));
     // A caller's starts take turns: a stream starts in the first turn of any of
     // its callers.
     must_start = stream->subscription == nullptr && stream->status.ok() &&
@@ -180,11 +179,11 @@ absl::StatusOr<LiveStreams::Core::StreamPtr> LiveStreams::Core::Enter(
   if (found != streams_.end() && !found->second->is_cancelled) {
     return found->second;
   }
-  auto place = places_->Enter(caller);
-  RETURN_IF_ERROR(place.status());
+  ASSIGN_OR_RETURN(CallerQuota::Share share,
+                   subscriptions_.quota().TryTake(Pool::kPageStreams, caller));
   const auto stream = std::make_shared<Stream>();
-  stream->places = places_;
-  stream->place = *std::move(place);
+  stream->caller = caller;
+  stream->share = std::move(share);
   stream->request = request;
   stream->key = key;
   {
@@ -212,7 +211,7 @@ void LiveStreams::Core::Start(const StreamPtr& stream) {
     if (std::exchange(stream->has_started, true)) return;
   }
   auto subscription =
-      subscriptions_.Begin(stream->request, WakerOf(stream),
+      subscriptions_.Begin(stream->request, stream->caller, WakerOf(stream),
                            [stream] { return stream->is_cancelled.load(); });
   {
     absl::MutexLock lock(&stream->mutex);

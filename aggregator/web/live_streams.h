@@ -15,10 +15,8 @@
 
 namespace fleetperf::aggregator::web {
 
-// Limits of the page's live values: the series of a stream, which ends with
-// ResourceExhausted beyond it, and the streams that a caller has begun.
+// The limit of series of a stream, which ends with ResourceExhausted beyond it.
 inline constexpr size_t kMaxStreamSeries = 20'000;
-inline constexpr int64_t kMaxStreamsOfCaller = 32;
 
 // One thread encodes the messages of all streams. Thread-safe.
 class LiveStreams {

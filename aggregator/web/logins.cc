@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "absl/strings/escaping.h"
-#include "base/credentials.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "base/tls/credentials.h"
 
 namespace fleetperf::aggregator::web {
 namespace {

@@ -14,9 +14,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "aggregator/rpc/client_certificates.h"
-#include "base/certificates.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
+#include "base/server/client_certificates.h"
+#include "base/tls/certificate_info.h"
 
 namespace fleetperf::aggregator::web {
 

@@ -85,8 +85,8 @@ absl::Status SendValues(const MetricsParts& parts, const HttpRequest& request,
                         Reply* reply) {
   ASSIGN_OR_RETURN(std::vector<std::string> paths, PathsOf(request));
   // The slot is kept until the answer is sent, because the text takes memory.
-  ASSIGN_OR_RETURN(const auto slot,
-                   Admit(absl::OkStatus(), caller, parts.slots));
+  ASSIGN_OR_RETURN(const auto slot, Admit(absl::OkStatus(), caller,
+                                          Pool::kQueries, parts.quota));
   const ExpositionFormat format = FormatFor(request.Header("accept"));
   ASSIGN_OR_RETURN(
       Exposition text,

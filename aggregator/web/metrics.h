@@ -11,11 +11,11 @@
 #include "aggregator/export/exposition.h"
 #include "aggregator/query/query_context.h"
 #include "aggregator/services/admission.h"
-#include "aggregator/services/work_slots.h"
 #include "aggregator/store/store.h"
 #include "aggregator/web/http_request.h"
 #include "aggregator/web/reply.h"
 #include "base/logging.h"
+#include "base/server/caller_quota.h"
 
 namespace fleetperf::aggregator::web {
 
@@ -26,7 +26,7 @@ ExpositionFormat FormatFor(absl::string_view accept);
 struct MetricsParts {
   Store* store = nullptr;
   MachineNow now_of;
-  WorkSlots* slots = nullptr;           // each scrape takes one
+  CallerQuota* quota = nullptr;         // a scrape counts as a query
   std::vector<std::string> paths = {};  // of scrapes without any; empty: all
 };
 

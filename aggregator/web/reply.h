@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/wakeup.h"
 
 namespace fleetperf::aggregator::web {

@@ -106,12 +106,8 @@ void Router::Refuse(int http_status, Reply* reply) const {
           reply);
 }
 
-void Router::RefuseForPlaces(Reply* reply) const {
-  EndWith(429,
-          absl::ResourceExhaustedError(
-              "too many requests with this certificate are in progress; try "
-              "again later"),
-          reply);
+void Router::RefuseForQuota(const absl::Status& error, Reply* reply) const {
+  EndWith(429, error, reply);
 }
 
 void Router::Deny(int http_status, const absl::Status& error,

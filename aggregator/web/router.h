@@ -52,7 +52,7 @@ class Router {
   void Refuse(int http_status, Reply* reply) const;
 
   // Ends the answer to a request of a caller that has too many.
-  void RefuseForPlaces(Reply* reply) const;
+  void RefuseForQuota(const absl::Status& error, Reply* reply) const;
 
   // Whether the answer goes on for ever.
   static bool IsStream(const HttpRequest& request);

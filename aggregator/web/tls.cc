@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/server/tls_guard.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator::web {
@@ -91,7 +92,7 @@ int ChooseProtocol(SSL*, const unsigned char** chosen, unsigned char* size,
 }
 
 // Without sessions, each connection checks its client's certificate again.
-void SetOptions(SSL_CTX* context) {
+absl::Status SetOptions(SSL_CTX* context) {
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET |
                                    SSL_OP_NO_COMPRESSION |
@@ -105,6 +106,10 @@ void SetOptions(SSL_CTX* context) {
   // KeyUpdate, before it returns: a client could hold the page's thread.
   SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_alpn_select_cb(context, ChooseProtocol, nullptr);
+  if (SSL_CTX_set1_groups_list(context, kTlsGroups) != 1) {
+    return Failed(kTlsGroups);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -128,7 +133,7 @@ absl::Status TlsServer::Refresh() {
   clients_version_ = clients_version;
   Context context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
   if (context == nullptr) return Failed("TLS");
-  SetOptions(context.get());
+  RETURN_IF_ERROR(SetOptions(context.get()));
   RETURN_IF_ERROR(UseCertificate(own_->texts(), context.get()));
   RETURN_IF_ERROR(TrustClients(clients_->texts(), context.get()));
   context_ = std::move(context);

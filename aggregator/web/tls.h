@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/tls_identity.h"
+#include "base/tls/tls_identity.h"
 
 namespace fleetperf::aggregator::web {
 

@@ -12,7 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "aggregator/rpc/listening_socket.h"
+#include "base/server/listening_socket.h"
 
 namespace fleetperf::aggregator::web {
 

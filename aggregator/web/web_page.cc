@@ -15,7 +15,7 @@
 #include "aggregator/web/router.h"
 #include "aggregator/web/tls.h"
 #include "aggregator/web/web_server.h"
-#include "base/os.h"
+#include "base/os/os.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator::web {
@@ -50,15 +50,17 @@ class RunningWebPage : public WebPage {
                  const MetricsParts& metrics)
       : options_(options),
         logins_(options.clients.get(), options.clock),
+        quota_(metrics.quota),
         api_(lists, queries, subscriptions, metrics) {}
 
   absl::Status Serve() {
     ASSIGN_OR_RETURN(auto tls,
                      TlsServer::Make(options_.own, options_.authority));
     ASSIGN_OR_RETURN(
-        server_, WebServer::Start({.listen = options_.listen,
-                                   .address_file = options_.address_file},
-                                  std::move(tls), options_.clients, &router_));
+        server_,
+        WebServer::Start(
+            {.listen = options_.listen, .address_file = options_.address_file},
+            std::move(tls), options_.clients, quota_, &router_));
     return absl::OkStatus();
   }
 
@@ -93,6 +95,7 @@ class RunningWebPage : public WebPage {
   const Options options_;
   const Assets assets_ = Assets::OfExecutable();
   Logins logins_;
+  CallerQuota* const quota_;
   Api api_;
   Router router_{&assets_, &logins_, &api_};
   // Last: its destruction closes the connections, which ends the work of the

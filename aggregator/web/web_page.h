@@ -9,14 +9,14 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "aggregator/rpc/client_certificates.h"
 #include "aggregator/services/fleet_lists.h"
 #include "aggregator/services/query_answers.h"
 #include "aggregator/services/subscriptions.h"
 #include "aggregator/web/metrics.h"
-#include "base/certificates.h"
-#include "base/clock.h"
-#include "base/tls_identity.h"
+#include "base/os/clock.h"
+#include "base/server/client_certificates.h"
+#include "base/tls/certificate_info.h"
+#include "base/tls/tls_identity.h"
 
 namespace fleetperf::aggregator::web {
 

@@ -8,15 +8,18 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "base/clock.h"
-#include "base/files.h"
 #include "base/log.h"
+#include "base/os/clock.h"
+#include "base/os/files.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator::web {
 namespace {
 
 constexpr int kMaxEvents = 256;
+// The steps of TLS handshakes, of up to a millisecond each, before other
+// connections get their turn.
+constexpr int kMaxHandshakesAtOnce = 4;
 // The interval of looks for clients that take too long.
 constexpr absl::Duration kConnectionCheckInterval = absl::Seconds(1);
 // Stands for the waker among the numbers of connections.
@@ -36,9 +39,10 @@ struct WebServer::Accepted {
 
 WebServer::WebServer(std::unique_ptr<TlsServer> tls,
                      std::shared_ptr<ClientCertificates> clients,
-                     Router* router)
+                     CallerQuota* quota, Router* router)
     : tls_(std::move(tls)),
       clients_(std::move(clients)),
+      quota_(*quota),
       router_(*router),
       waker_(std::make_shared<Waker>()),
       accepted_(std::make_unique<Accepted>()),
@@ -46,11 +50,14 @@ WebServer::WebServer(std::unique_ptr<TlsServer> tls,
 
 absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(
     const Options& options, std::unique_ptr<TlsServer> tls,
-    std::shared_ptr<ClientCertificates> clients, Router* router) {
+    std::shared_ptr<ClientCertificates> clients, CallerQuota* quota,
+    Router* router) {
   std::unique_ptr<WebServer> server(
-      new WebServer(std::move(tls), std::move(clients), router));
+      new WebServer(std::move(tls), std::move(clients), quota, router));
   ASSIGN_OR_RETURN(server->listener_,
                    Listener::Open(options.listen, options.limits));
+  server->clients_->SetLimit(ClientCertificates::Port::kPage,
+                             server->listener_->connections().limits().max);
   epoll_event event = {.events = EPOLLIN, .data = {.u64 = kWakerNumber}};
   if (epoll_ctl(server->epoll_.get(), EPOLL_CTL_ADD, server->waker_->fd(),
                 &event) != 0) {
@@ -90,9 +97,14 @@ void WebServer::Run() {
     const int count = epoll_wait(
         epoll_.get(), events, kMaxEvents,
         static_cast<int>(absl::ToInt64Milliseconds(kConnectionCheckInterval)));
+    int handshakes = 0;
     for (int i = 0; i < count; ++i) {
       const uint64_t number = events[i].data.u64;
       if (number == kWakerNumber) continue;
+      // epoll reports the others again, after those that it reports now.
+      if (IsInHandshake(number) && ++handshakes > kMaxHandshakesAtOnce) {
+        continue;
+      }
       if ((events[i].events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP)) != 0) {
         HangUp(number);
       } else {
@@ -122,14 +134,19 @@ void WebServer::Adopt() {
     epoll_event event = {.events = EPOLLIN | EPOLLRDHUP,
                          .data = {.u64 = number}};
     auto connection = std::make_unique<Connection>(
-        std::move(one.fd), one.peer, ssl, &router_, clients_.get(), &places_,
+        std::move(one.fd), one.peer, ssl, &router_, clients_.get(), &quota_,
         [waker = waker_, number] { waker->Wake(number); },
         Clock::Real().Monotonic());
     if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) continue;
     connections_[number] = {.connection = std::move(connection),
                             .interest = {.read = true}};
-    Advance(number);
   }
+}
+
+bool WebServer::IsInHandshake(uint64_t number) const {
+  const auto found = connections_.find(number);
+  return found != connections_.end() &&
+         !found->second.connection->has_handshake();
 }
 
 void WebServer::Advance(uint64_t number) {

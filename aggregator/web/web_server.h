@@ -12,15 +12,15 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "aggregator/rpc/client_certificates.h"
-#include "aggregator/rpc/connection_table.h"
-#include "aggregator/rpc/listener.h"
 #include "aggregator/web/connection.h"
-#include "aggregator/web/request_places.h"
 #include "aggregator/web/router.h"
 #include "aggregator/web/tls.h"
 #include "aggregator/web/waker.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
+#include "base/server/caller_quota.h"
+#include "base/server/client_certificates.h"
+#include "base/server/connection_table.h"
+#include "base/server/listener.h"
 
 namespace fleetperf::aggregator::web {
 
@@ -43,11 +43,12 @@ class WebServer {
     ConnectionLimits limits = kWebConnections;
   };
 
-  // `router` must outlive the server. Returns Unavailable if the address cannot
-  // be bound.
+  // `quota` and `router` must outlive the server. Returns Unavailable if the
+  // address cannot be bound.
   static absl::StatusOr<std::unique_ptr<WebServer>> Start(
       const Options& options, std::unique_ptr<TlsServer> tls,
-      std::shared_ptr<ClientCertificates> clients, Router* router);
+      std::shared_ptr<ClientCertificates> clients, CallerQuota* quota,
+      Router* router);
   // Closes all connections.
   ~WebServer();
 
@@ -56,16 +57,21 @@ class WebServer {
 
   ConnectionCounts CountConnections() { return listener_->Count(); }
   // The answers in progress that go on for ever.
-  uint64_t streams() const { return places_.streams(); }
+  uint64_t streams() const {
+    return static_cast<uint64_t>(quota_.counts(Pool::kPageViewers).held);
+  }
 
  private:
   struct Accepted;
 
   WebServer(std::unique_ptr<TlsServer> tls,
-            std::shared_ptr<ClientCertificates> clients, Router* router);
+            std::shared_ptr<ClientCertificates> clients, CallerQuota* quota,
+            Router* router);
 
   void Run();
   void Adopt();
+  // Returns whether the connection's TLS handshake is in progress.
+  bool IsInHandshake(uint64_t number) const;
   // Advances a connection, or ends it.
   void Advance(uint64_t number);
   void HangUp(uint64_t number);
@@ -74,6 +80,7 @@ class WebServer {
 
   const std::unique_ptr<TlsServer> tls_;
   const std::shared_ptr<ClientCertificates> clients_;
+  CallerQuota& quota_;
   Router& router_;
   std::string address_;
   std::unique_ptr<Listener> listener_;
@@ -81,9 +88,8 @@ class WebServer {
   const std::unique_ptr<Accepted> accepted_;
   std::atomic<bool> is_stopping_ = false;
 
-  // Used only by the thread that serves, except RequestPlaces::streams.
+  // Used only by the thread that serves.
   OwnedFd epoll_;
-  RequestPlaces places_;
   struct Entry {
     std::unique_ptr<Connection> connection;
     Connection::Interest interest;

@@ -59,7 +59,7 @@ macro(fleetperf_daemon_package component description)
   string(REGEX MATCH "^[^\n]*" purpose ${description})
   fleetperf_command_pages(${DAEMON} ${component} ${purpose})
   install(FILES ${sources}/${component}.yaml DESTINATION /etc/fleetperf COMPONENT ${component} EXCLUDE_FROM_ALL)
-  install(FILES ${sources}/${DAEMON}.service DESTINATION /lib/systemd/system COMPONENT ${component} EXCLUDE_FROM_ALL)
+  install(FILES ${sources}/${DAEMON}.service DESTINATION lib/systemd/system COMPONENT ${component} EXCLUDE_FROM_ALL)
 endmacro()
 
 fleetperf_daemon_package(agent
@@ -96,5 +96,17 @@ Counts and samples hardware, software, cache, raw, breakpoint, tracepoint and
 probe events through perf_event_open(2). The CMake package fleetperf has the
 static library, and a simulated machine for tests.")
 set(CPACK_DEBIAN_PERF_EVENT_PACKAGE_DEPENDS libabsl-dev)
+
+# The files from which programs in other languages generate their clients.
+fleetperf_package(proto libfleetperf-proto-dev libdevel
+"interface definitions of fleetperf for programs
+The .proto files of the gRPC services with which programs list, query and watch
+the performance counters of a fleet, in any language that gRPC supports.")
+set(CPACK_DEBIAN_PROTO_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_PROTO_PACKAGE_DEPENDS libprotobuf-dev)  # has the files of google/protobuf
+foreach(name administration configuration fleet plan query subscription values)
+  install(FILES ${CMAKE_SOURCE_DIR}/proto/fleetperf/v1/${name}.proto DESTINATION include/fleetperf/v1
+    COMPONENT proto EXCLUDE_FROM_ALL)
+endforeach()
 
 include(CPack)

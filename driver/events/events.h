@@ -9,10 +9,12 @@
 #define FLEETPERF_DRIVER_EVENTS_EVENTS_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "driver/pmu/protocol.h"
 
 namespace fleetperf::events {
@@ -23,11 +25,12 @@ enum class Counted {
   kCycles,           // while the core is not halted
   kInstructions,     // retired
   kReferenceCycles,  // while not halted, of a clock that depends on the model
-  kL3References,     // by core and prefetchers
-  kL3Misses,         // likewise
-  kBranches,         // retired
-  kBranchMisses,     // retired
-  kSlots,            // of the pipeline
+  // By a core and its prefetchers. On AMD: by all cores that share the cache.
+  kL3References,
+  kL3Misses,      // likewise
+  kBranches,      // retired
+  kBranchMisses,  // retired
+  kSlots,         // of the pipeline
   // Retired loads. On AMD: dispatched loads, and for caches all data requests.
   kLoads,
   kL1Hits,
@@ -42,11 +45,16 @@ enum class Counted {
   kL2ReadMisses,
 };
 
+// The number by which a model of CPU knows an event.
+struct EventCode {
+  uint16_t event;  // up to 8 bits on Intel, 12 bits on AMD
+  uint8_t unit_mask;
+};
+
 struct Event {
   Counted counted;
   const char* name;
-  uint16_t code;  // up to 8 bits on Intel, 12 bits on AMD
-  uint8_t unit_mask;
+  EventCode code;
 };
 
 // An event of Intel's architecture, on all its CPUs that do not report it as
@@ -83,23 +91,42 @@ struct ModelEvents {
   uint32_t core_type;
   const char* list;  // Linux' name of the list
   std::span<const Event> events;
+  // Events of the PMU that each third-level cache has, on AMD; cores do not
+  // count them.
+  std::span<const Event> l3_events = {};
 };
 std::span<const ModelEvents> AllModelEvents();
 
 // The model-specific events of a core; empty if the model is unknown.
 std::span<const Event> EventsOfModel(const Core& core);
 
+// ModelEvents::list of a core; "" if the model is unknown.
+const char* ListOfModel(const Core& core);
+
+// The events of the model's PMU of the third-level cache; empty if the model is
+// unknown, or if its cores count the cache's events.
+std::span<const Event> L3EventsOfModel(const Core& core);
+
 // The events of a core: those of its model, and on Intel the architectural ones
 // that are not absent. `absent_events` is as in CpuDescription. The first event
 // that counts something is the best one.
 std::vector<Event> EventsOf(const Core& core, uint32_t absent_events);
 
-// The event's selection for pmu::CoreProgram, which counts in user mode and in
-// the kernel.
-uint64_t Selection(const Event& event);
+// The selection of an event for pmu::CoreProgram, which counts in user mode and
+// in the kernel.
+uint64_t Selection(EventCode code);
 
 // The event as perf names it: "PMU/event=0xd1,umask=0x02/".
-std::string PerfName(const Event& event, const char* pmu);
+std::string PerfName(EventCode code, const char* pmu);
+// The event of every core PMU, as perf names it: "r2d1". The bits are those of
+// the format of "cpu" in Linux, on Intel and AMD.
+std::string RawName(EventCode code);
+
+// "D1/08": the event and the unit mask, in hexadecimal.
+std::string CodeText(EventCode code);
+// Parses it, with two or three and two digits of any case. Nothing for other
+// texts.
+std::optional<EventCode> ParseCode(absl::string_view text);
 
 }  // namespace fleetperf::events
 

@@ -4,34 +4,13 @@
 #include <utility>
 
 #include "driver/events/events.h"
+#include "driver/hardware/count_facts.h"
 
 namespace fleetperf::hardware {
 namespace {
 
-using events::Counted;
 using events::Event;
 using Place = CountSource::Place;
-
-struct Wanted {
-  Counted counted;
-  HardwareCount count;
-};
-
-// Events whose ratio is wanted are counted both or not at all.
-constexpr Wanted kPairs[][2] = {
-    {{Counted::kL3References, HardwareCount::kL3References},
-     {Counted::kL3Misses, HardwareCount::kL3Misses}},
-    {{Counted::kBranches, HardwareCount::kBranches},
-     {Counted::kBranchMisses, HardwareCount::kBranchMisses}},
-    {{Counted::kL2Hits, HardwareCount::kL2Hits},
-     {Counted::kL2Misses, HardwareCount::kL2Misses}},
-    {{Counted::kLoads, HardwareCount::kL1Loads},
-     {Counted::kL1Misses, HardwareCount::kL1Misses}},
-};
-
-constexpr Wanted kInstructions = {Counted::kInstructions,
-                                  HardwareCount::kInstructions};
-constexpr Wanted kCycles = {Counted::kCycles, HardwareCount::kCycles};
 
 constexpr uint64_t kSystemAndUser = 0x3;
 
@@ -39,6 +18,9 @@ class Chooser {
  public:
   Chooser(const pmu::Description& machine, const pmu::CpuDescription& cpu)
       : cpu_(cpu),
+        platform_(machine.vendor == pmu::Vendor::kAmd
+                      ? Platform::kAmdWindows
+                      : Platform::kIntelWindows),
         events_(events::EventsOf({.vendor = machine.vendor,
                                   .family = machine.family,
                                   .model = machine.model,
@@ -48,65 +30,107 @@ class Chooser {
     program_.core.core_type = cpu.core_type;
   }
 
-  CounterProgram Choose() && {
-    if (!TakeFixed(0, kInstructions, "INST_RETIRED.ANY")) {
-      TakeGeneral(kInstructions);
+  // The first group counts instructions and cycles.
+  CounterProgram Choose(const Wishes& wishes) && {
+    const std::span<const CountGroup> groups = CountGroups();
+    TakeGroup(groups.front());
+    for (const events::EventCode& event : wishes.events) {
+      if (next_ >= cpu_.num_general) break;
+      program_.chosen.push_back(next_);
+      program_.core.general[next_++] = events::Selection(event);
     }
-    if (!TakeFixed(1, kCycles, "CPU_CLK_UNHALTED.THREAD")) {
-      TakeGeneral(kCycles);
-    }
-    if (!TakeFixed(2,
-                   {Counted::kReferenceCycles, HardwareCount::kReferenceCycles},
-                   "CPU_CLK_UNHALTED.REF_TSC")) {
-      TakeMaximumPerformance();
-    }
-    for (const auto& pair : kPairs) {
-      const bool has_both =
-          Find(pair[0].counted) != nullptr && Find(pair[1].counted) != nullptr;
-      if (!has_both || next_ + 2 > cpu_.num_general) continue;
-      TakeGeneral(pair[0]);
-      TakeGeneral(pair[1]);
+    for (const bool is_wished : {true, false}) {
+      for (const CountGroup& group : groups.subspan(1)) {
+        if (IsWished(group, wishes) == is_wished) TakeGroup(group);
+      }
     }
     return std::move(program_);
   }
 
  private:
-  const Event* Find(Counted counted) const {
+  static bool IsWished(const CountGroup& group, const Wishes& wishes) {
+    return std::any_of(group.facts.begin(), group.facts.end(),
+                       [&](const CountFact& fact) {
+                         return wishes.counts.contains(fact.count);
+                       });
+  }
+
+  void TakeGroup(const CountGroup& group) {
+    if (group.is_all_or_none && !HasAll(group)) return;
+    for (const CountFact& fact : group.facts) {
+      if (!IsTaken(fact.count)) Take(fact);
+    }
+  }
+
+  bool HasAll(const CountGroup& group) const {
+    return next_ + group.facts.size() <= cpu_.num_general &&
+           std::all_of(group.facts.begin(), group.facts.end(),
+                       [&](const CountFact& fact) {
+                         return fact.On(platform_).kind ==
+                                    Origin::Kind::kCoreEvent &&
+                                Find(fact) != nullptr;
+                       });
+  }
+
+  bool IsTaken(HardwareCount count) const {
+    return std::any_of(
+        program_.sources.begin(), program_.sources.end(),
+        [&](const CountSource& source) { return source.count == count; });
+  }
+
+  void Take(const CountFact& fact) {
+    const Origin& origin = fact.On(platform_);
+    switch (origin.kind) {
+      case Origin::Kind::kFixed:
+        return TakeFixed(fact.count, origin);
+      case Origin::Kind::kCoreEvent:
+        return TakeGeneral(fact);
+      case Origin::Kind::kMperf:
+        return TakeMaximumPerformance(fact.count, origin);
+      case Origin::Kind::kNone:
+      case Origin::Kind::kPerf:
+      case Origin::Kind::kL3Event:
+      case Origin::Kind::kRegister:
+        return;
+    }
+  }
+
+  const Event* Find(const CountFact& fact) const {
     const auto found =
         std::find_if(events_.begin(), events_.end(),
-                     [&](const Event& e) { return e.counted == counted; });
+                     [&](const Event& e) { return e.counted == fact.counted; });
     return found == events_.end() ? nullptr : &*found;
   }
 
-  bool TakeFixed(uint32_t counter, const Wanted& wanted, const char* event) {
-    if ((cpu_.fixed_counters >> counter & 1) == 0) return false;
-    program_.core.fixed_control |= kSystemAndUser << (4 * counter);
-    program_.sources.push_back({.count = wanted.count,
+  void TakeFixed(HardwareCount count, const Origin& origin) {
+    if ((cpu_.fixed_counters >> origin.counter & 1) == 0) return;
+    program_.core.fixed_control |= kSystemAndUser << (4 * origin.counter);
+    program_.sources.push_back({.count = count,
                                 .place = Place::kFixed,
-                                .counter = counter,
-                                .event = event});
-    return true;
+                                .counter = origin.counter,
+                                .event = origin.name});
   }
 
-  void TakeGeneral(const Wanted& wanted) {
-    const Event* const event = Find(wanted.counted);
+  void TakeGeneral(const CountFact& fact) {
+    const Event* const event = Find(fact);
     if (event == nullptr || next_ >= cpu_.num_general) return;
-    program_.core.general[next_] = events::Selection(*event);
-    program_.sources.push_back({.count = wanted.count,
+    program_.core.general[next_] = events::Selection(event->code);
+    program_.sources.push_back({.count = fact.count,
                                 .place = Place::kGeneral,
                                 .counter = next_,
                                 .event = event->name});
     ++next_;
   }
 
-  void TakeMaximumPerformance() {
+  void TakeMaximumPerformance(HardwareCount count, const Origin& origin) {
     if ((cpu_.capabilities & pmu::kHasActualPerformance) == 0) return;
-    program_.sources.push_back({.count = HardwareCount::kReferenceCycles,
+    program_.sources.push_back({.count = count,
                                 .place = Place::kMaximumPerformance,
-                                .event = "MPERF"});
+                                .event = origin.name});
   }
 
   const pmu::CpuDescription& cpu_;
+  const Platform platform_;
   const std::vector<Event> events_;
   CounterProgram program_;
   uint32_t next_ = 0;  // the next free general counter
@@ -127,8 +151,9 @@ uint64_t CountSource::ValueIn(const pmu::CpuCounts& counts) const {
 }
 
 CounterProgram ChooseProgram(const pmu::Description& machine,
-                             const pmu::CpuDescription& cpu) {
-  return Chooser(machine, cpu).Choose();
+                             const pmu::CpuDescription& cpu,
+                             const Wishes& wishes) {
+  return Chooser(machine, cpu).Choose(wishes);
 }
 
 }  // namespace fleetperf::hardware

@@ -4,9 +4,12 @@
 #define FLEETPERF_DRIVER_HARDWARE_COUNTER_PROGRAM_H_
 
 #include <cstdint>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "driver/events/events.h"
 #include "driver/hardware/hardware_counts.h"
 #include "driver/pmu/protocol.h"
 
@@ -22,22 +25,36 @@ struct CountSource {
   std::string event;     // the vendor's name
 
   uint64_t ValueIn(const pmu::CpuCounts& counts) const;
+  bool operator==(const CountSource&) const = default;
 };
 
 struct CounterProgram {
   pmu::CoreProgram core;
   std::vector<CountSource> sources;
+  // The general counter of each chosen event. Shorter than the list of chosen
+  // events if the CPU has too few counters.
+  std::vector<uint32_t> chosen;
+
+  // The sources say what the counters of `core` count.
+  bool operator==(const CounterProgram& other) const {
+    return sources == other.sources && chosen == other.chosen;
+  }
 };
 
-// Every event has a counter for itself, so that nothing is scaled. Intel's
-// fixed counters count instructions, cycles and reference cycles. On AMD, and
-// on CPUs without a fixed counter, general counters count instructions and
-// cycles, and MPERF the reference cycles. The other general counters take, as
-// far as there are any and the model has the events: references and misses of
-// the last-level cache, branches and wrong predictions, hits and misses of the
-// second level, loads and misses of the first level.
+// What a program should count besides instructions and cycles.
+struct Wishes {
+  // Events that get general counters before all others.
+  std::span<const events::EventCode> events = {};
+  // Groups with one of these counts come before other groups.
+  std::set<HardwareCount> counts = {};
+};
+
+// Every event has a counter for itself, so that nothing is scaled. The general
+// counters take what CountGroups() lists, in this order, as far as there are
+// any and the model has the events.
 CounterProgram ChooseProgram(const pmu::Description& machine,
-                             const pmu::CpuDescription& cpu);
+                             const pmu::CpuDescription& cpu,
+                             const Wishes& wishes = {});
 
 }  // namespace fleetperf::hardware
 

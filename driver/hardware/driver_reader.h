@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "driver/hardware/device.h"
 #include "driver/hardware/reader.h"
 
@@ -15,8 +15,9 @@ namespace fleetperf::hardware {
 // Asks the device for the machine's description. The first Update reserves the
 // PMU and programs it, until the reader is destroyed. The clock must outlive
 // the reader.
-//   NotFound    no CPU has a PMU
-//   DataLoss    the driver is not of this version
+//   NotFound          no CPU has a PMU
+//   DataLoss          the driver is not of this version
+//   InvalidArgument   `options` has more events than a CPU has counters
 //   errors of the device
 absl::StatusOr<std::unique_ptr<HardwareReader>> MakeDriverReader(
     std::unique_ptr<Device> device, const ReaderOptions& options,

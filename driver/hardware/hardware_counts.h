@@ -7,13 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace fleetperf::hardware {
 
-// The events are in docs/tasks/hardware.md.
+// The events are in count_facts.h and docs/tasks/hardware.md.
 enum class HardwareCount : size_t {
   kInstructions,
   kCycles,           // while the CPU is not halted
@@ -23,8 +24,11 @@ enum class HardwareCount : size_t {
   kL1Misses,
   kL2Hits,
   kL2Misses,
+  // Of a CPU, or, where the cache counts for all CPUs that share it, of all of
+  // them at the first one.
   kL3References,
   kL3Misses,
+  kL3Instructions,  // of the CPUs whose misses kL3Misses counts
   kBranches,
   kBranchMisses,
   kSlots,
@@ -36,7 +40,9 @@ enum class HardwareCount : size_t {
   kMemoryMicrojoules,
   kMemoryReadBytes,
   kMemoryWriteBytes,
-  kTimeEnabled,  // of events, in ns
+  kLocalMemoryBytes,   // through the last-level cache, of the CPU's own node
+  kRemoteMemoryBytes,  // likewise, of other nodes
+  kTimeEnabled,        // of events, in ns
   kTimeRunning,
   kNumCounts
 };
@@ -57,11 +63,17 @@ struct HardwareReading {
   }
 
   int cpu = -1;
-  absl::Duration time;  // when the counts were read: Clock::Monotonic()
+  std::optional<int> package;  // the socket that the CPU is in
+  absl::Duration time;         // when the counts were read: Clock::Monotonic()
   std::array<std::optional<uint64_t>, kNumHardwareCounts> counts;
+  // Of each of ReaderOptions::events; empty if the CPU does not count them.
+  std::vector<uint64_t> chosen;
   std::optional<uint64_t> temperature;  // degrees Celsius
   // Below the temperature at which the CPU throttles.
   std::optional<uint64_t> temperature_headroom;
+  // Of the last-level cache, at the first of the CPUs that share it.
+  std::optional<uint64_t> l3_occupancy_bytes;
+  std::optional<uint64_t> uncore_hertz;  // at the first CPU of the package
 };
 
 }  // namespace fleetperf::hardware

@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "driver/events/events.h"
 #include "driver/hardware/hardware_counts.h"
 
 namespace fleetperf::hardware {
@@ -39,6 +41,11 @@ class HardwareReader {
   // error, the next call tries again. CPUs may come and go.
   virtual absl::Status Update() = 0;
 
+  // Gives these counts counters before others, from the next Update on. Counts
+  // that have no counter any more are absent; others continue. Only readers
+  // with too few counters for all counts need it.
+  virtual void Prefer(const std::set<HardwareCount>& /*counts*/) {}
+
   // The CPUs that were online in the last Update, in ascending order.
   virtual const std::vector<int>& cpus() const = 0;
   // The same, and CPUs that were online before.
@@ -50,6 +57,9 @@ class HardwareReader {
   virtual HardwareReading ReadingOf(int cpu) const = 0;
 
   virtual std::vector<CountedEvent> events() const = 0;
+
+  // Whether ReaderOptions::allow_user_reads was asked for and has an effect.
+  virtual bool opens_user_reads() const { return false; }
 
   // The counter of something on a CPU, if ReaderOptions asked for it. Valid
   // until the reader is destroyed.
@@ -71,6 +81,9 @@ struct ReaderOptions {
   // Lets user mode of all processes read counters while the reader exists, on
   // Windows; Linux has its own setting.
   bool allow_user_reads = false;
+  // Events to count before all others but instructions and cycles, on Windows;
+  // on Linux, perf_event counts any event.
+  std::vector<events::EventCode> events;
 };
 
 // Opens this machine's reader, which changes nothing before its first Update.

@@ -7,19 +7,46 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "driver/perf_event/attributes.h"
-#include "driver/perf_event/descriptor.h"
+#include "driver/perf_event/system.h"
 #include "driver/perf_event/values.h"
 
 namespace fleetperf::perf_event {
 
 class Builder;
 class System;
+
+// A file descriptor of a System that is closed with the object.
+class Descriptor {
+ public:
+  Descriptor(System& system, int descriptor)
+      : system_(&system), descriptor_(descriptor) {}
+  Descriptor(Descriptor&& other) noexcept
+      : system_(other.system_),
+        descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(system_, other.system_);
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (descriptor_ >= 0) system_->Close(descriptor_);
+  }
+
+  System& system() const { return *system_; }
+  int get() const { return descriptor_; }
+  int Release() { return std::exchange(descriptor_, -1); }
+
+ private:
+  System* system_;
+  int descriptor_;
+};
 
 // Created by Builder, disabled unless Builder::Enabled was called. Movable;
 // destruction closes the event. Calls on one event may run in several threads,

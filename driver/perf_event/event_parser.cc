@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 #include "driver/perf_event/event_syntax.h"
 #include "driver/perf_event/pmu.h"
 #include "driver/perf_event/probe.h"

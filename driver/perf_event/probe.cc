@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
-#include "base/suggest.h"
+#include "base/text/suggest.h"
 #include "driver/perf_event/pmu.h"
 #include "driver/perf_event/terms.h"
 

@@ -28,7 +28,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "driver/perf_event/aux_ring.h"
 #include "driver/perf_event/counter.h"
 #include "driver/perf_event/mapped_ring.h"
 #include "driver/perf_event/raw_record.h"

@@ -7,16 +7,15 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/command_parser.h"
-#include "base/printable.h"
+#include "base/daemon/command_parser.h"
 #include "base/status_macros.h"
-#include "base/units.h"
+#include "base/text/printable.h"
+#include "base/text/units.h"
+#include "driver/pmc/commands.h"
 #include "driver/pmc/experiments/experiment.h"
-#include "driver/pmc/list.h"
-#include "driver/pmc/pcm_row.h"
+#include "driver/pmc/pcm_table.h"
 #include "driver/pmc/stat.h"
 #include "driver/pmc/table.h"
-#include "driver/pmc/top.h"
 
 namespace fleetperf::pmc {
 namespace {
@@ -28,6 +27,7 @@ struct Arguments {
   StatOptions stat;
   TopOptions top;
   std::string interval = "1s";
+  std::string rdpmc_time;
   bool quick = false;
   bool allow_rdpmc = false;
   bool list_experiments = false;
@@ -73,7 +73,8 @@ void AddStat(Command& app, const Machine& machine, Arguments& arguments) {
   AddJson(command, arguments);
   command
       .AddList("-e,--event", &arguments.stat.events,
-               "An event, as perf names it; repeat for several (Linux)")
+               "An event as perf names it (Linux), or CODE/UMASK in "
+               "hexadecimal: D1/08; repeat for several")
       .SetType("EVENT");
   command
       .AddText("-o,--output", &arguments.stat.output,
@@ -82,6 +83,7 @@ void AddStat(Command& app, const Machine& machine, Arguments& arguments) {
   command
       .AddList("COMMAND", &arguments.stat.command,
                "The command and its arguments, after --")
+      .AcceptAnyBytes()
       .Require();
   command.SetFooter(
       "On Linux, events of the command and its children are counted; without a "
@@ -91,6 +93,7 @@ void AddStat(Command& app, const Machine& machine, Arguments& arguments) {
       "Examples:\n"
       "  fleetperf-pmc stat -- ls -l\n"
       "  fleetperf-pmc stat -e instructions:u -e page-faults -- make\n"
+      "  fleetperf-pmc stat -e D1/08 -e D1/10 -- ./benchmark\n"
       "  fleetperf-pmc stat --json -o counts.json -- ./benchmark");
 }
 
@@ -131,6 +134,40 @@ void AddTop(Command& app, const Machine& machine, Arguments& arguments) {
   command.AddNumber("--count", &arguments.top.count,
                     "How many tables (default: until Ctrl-C)");
   command.SetFooter(TopFooter());
+}
+
+void AddRdpmc(Command& app, const Machine& machine, Arguments& arguments) {
+  Command command = app.AddCommand(
+      "rdpmc", "Let all programs read the counters in user mode for a while",
+      [&] {
+        arguments.run = [&]() -> absl::StatusOr<int> {
+          ASSIGN_OR_RETURN(const absl::Duration time,
+                           ParseDuration(arguments.rdpmc_time));
+          RETURN_IF_ERROR(RunRdpmc(machine, time));
+          return 0;
+        };
+      });
+  command
+      .AddText("--for", &arguments.rdpmc_time,
+               "How long, from 1s to 24h; Ctrl-C ends it sooner")
+      .SetType("DURATION")
+      .Require();
+  command.SetFooter(
+      "On Windows. Programs the counters as the agent does, prints which RDPMC "
+      "index counts\n"
+      "what, and keeps RDPMC open to user mode. The driver closes it and "
+      "restores all registers\n"
+      "when the command ends, also if it is killed.\n"
+      "Warning: in this time EVERY program on the machine, in containers and "
+      "sandboxes too, can\n"
+      "read the counters, and no log shows it. Counts reveal what other "
+      "programs compute,\n"
+      "cryptographic keys among it. Use it for an experiment, where all "
+      "programs are trusted.\n"
+      "Linux needs no such command: programs read their own events (see "
+      "perf_event_open(2)).\n"
+      "Example:\n"
+      "  fleetperf-pmc rdpmc --for 10m");
 }
 
 absl::Status RunExperiment(const Experiment& experiment, Lab& lab, bool json) {
@@ -220,6 +257,7 @@ int RunCommandLine(int argc, char** argv, const Machine& machine) {
   AddList(app, machine, arguments);
   AddStat(app, machine, arguments);
   AddTop(app, machine, arguments);
+  AddRdpmc(app, machine, arguments);
   AddExperiments(app, machine, arguments);
   if (const auto status = app.Parse(
           argc, argv, [](const std::string& error) { return Fail(error); })) {

@@ -1,17 +1,25 @@
-#include "driver/pmc/list.h"
-
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <vector>
+
+#if defined(_M_X64)
+#include <intrin.h>
+#elif defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "base/printable.h"
+#include "base/text/printable.h"
+#include "driver/events/core_model.h"
 #include "driver/events/events.h"
+#include "driver/pmc/commands.h"
 #include "driver/pmc/table.h"
-#include "driver/pmc/this_cpu.h"
 #include "driver/pmu/cpu_features.h"
+#include "driver/pmu/cpuid.h"
+#include "driver/pmu/machine.h"
 #include "nlohmann/json.hpp"
 
 namespace fleetperf::pmc {
@@ -19,6 +27,70 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using pmu::CpuFeatures;
+
+// The CPU that executes this thread, as CPUID describes it to user mode.
+struct ThisCpu {
+  std::string brand;          // "AMD EPYC 7763 64-Core Processor"
+  pmu::CpuFeatures features;  // without those that need MSRs
+  bool has_hypervisor = false;
+  bool has_invariant_tsc = false;
+};
+
+// A machine in user mode: all privileged instructions fault.
+class UserMode final : public pmu::Machine {
+ public:
+  pmu::CpuidRegisters Cpuid(uint32_t leaf, uint32_t subleaf) override {
+    pmu::CpuidRegisters registers;
+#if defined(_M_X64)
+    int values[4];
+    __cpuidex(values, static_cast<int>(leaf), static_cast<int>(subleaf));
+    std::memcpy(&registers, values, sizeof(values));
+#elif defined(__x86_64__)
+    __cpuid_count(leaf, subleaf, registers.eax, registers.ebx, registers.ecx,
+                  registers.edx);
+#else
+    static_cast<void>(leaf);
+    static_cast<void>(subleaf);
+#endif
+    return registers;
+  }
+  bool ReadMsr(uint32_t, uint64_t*) override { return false; }
+  bool WriteMsr(uint32_t, uint64_t) override { return false; }
+  uint64_t ReadCr4() override { return 0; }
+  bool WriteCr4(uint64_t) override { return false; }
+  uint64_t ReadTsc() override { return 0; }
+  uint32_t CpuLimit() override { return 1; }
+  bool RunOn(uint32_t, pmu::CpuWork&) override { return false; }
+  pmu::Reservation ReservePmu() override {
+    return pmu::Reservation::kUnavailable;
+  }
+  void ReleasePmu() override {}
+};
+
+constexpr uint32_t kFirstBrandLeaf = 0x80000002;
+constexpr uint32_t kLastBrandLeaf = 0x80000004;
+
+std::string BrandOf(const pmu::Cpuid& cpuid) {
+  std::string brand;
+  for (uint32_t leaf = kFirstBrandLeaf; leaf <= kLastBrandLeaf; ++leaf) {
+    const pmu::CpuidRegisters registers = cpuid.Leaf(leaf);
+    char bytes[sizeof(registers)];
+    std::memcpy(bytes, &registers, sizeof(registers));
+    brand.append(bytes, sizeof(bytes));
+  }
+  brand.resize(std::strlen(brand.c_str()));
+  return std::string(absl::StripAsciiWhitespace(brand));
+}
+
+// Vendor::kOther on other architectures than x86-64.
+ThisCpu DescribeThisCpu() {
+  UserMode machine;
+  const pmu::Cpuid cpuid(machine);
+  return {.brand = BrandOf(cpuid),
+          .features = pmu::DetectFeatures(machine),
+          .has_hypervisor = pmu::Bit(cpuid.Leaf(1).ecx, 31),
+          .has_invariant_tsc = pmu::Bit(cpuid.Leaf(0x80000007).edx, 8)};
+}
 
 struct ListedEvent {
   std::string name;
@@ -81,16 +153,19 @@ std::string HertzText(uint64_t hertz) {
   return absl::StrFormat("%.6f GHz", static_cast<double>(hertz) / 1e9);
 }
 
+events::Core CoreOf(const CpuFeatures& features) {
+  return {.vendor = features.identity.vendor,
+          .family = features.identity.family,
+          .model = features.identity.model,
+          .stepping = features.identity.stepping,
+          .core_type = features.description.core_type};
+}
+
 void AddCpuEvents(const CpuFeatures& features, Listing* listing) {
-  const events::Core core = {.vendor = features.identity.vendor,
-                             .family = features.identity.family,
-                             .model = features.identity.model,
-                             .stepping = features.identity.stepping,
-                             .core_type = features.description.core_type};
+  const events::Core core = CoreOf(features);
   const auto add = [&](const events::Event& event, const char* state) {
     listing->cpu_events.push_back(
-        {event.name, absl::StrFormat("%02X/%02X", event.code, event.unit_mask),
-         state});
+        {event.name, events::CodeText(event.code), state});
   };
   if (core.vendor == pmu::Vendor::kIntel) {
     for (const auto& [event, bit] : events::ArchitecturalEvents()) {
@@ -104,18 +179,23 @@ void AddCpuEvents(const CpuFeatures& features, Listing* listing) {
   for (const events::Event& event : events::EventsOfModel(core)) {
     add(event, features.HasPmu() ? "of this model" : "no PMU");
   }
+  for (const events::Event& event : events::L3EventsOfModel(core)) {
+    add(event, "of the PMU of each L3");
+  }
 }
 
 Listing ListMachine(const Machine& machine) {
   Listing listing;
   const ThisCpu this_cpu = DescribeThisCpu();
   const CpuFeatures& features = this_cpu.features;
+  const char* const code_name = events::CodeNameOf(CoreOf(features));
   listing.facts = {
       {"CPU", this_cpu.brand},
       {"model", absl::StrFormat(
                     "%s, family 0x%X, model 0x%X, stepping %d",
                     NameOf(features.identity.vendor), features.identity.family,
                     features.identity.model, features.identity.stepping)},
+      {"code name", *code_name != '\0' ? code_name : "not known to fleetperf"},
       {"core", CoreText(features.description.core_type)},
       {"hypervisor", this_cpu.has_hypervisor ? "yes" : "no"},
       {"PMU, by CPUID", PmuText(features)},
@@ -127,7 +207,7 @@ Listing ListMachine(const Machine& machine) {
   for (Fact& fact : machine.facts()) listing.facts.push_back(std::move(fact));
   AddCpuEvents(features, &listing);
 
-  const auto reader = machine.open_reader();
+  const auto reader = machine.open_reader({});
   listing.facts.emplace_back(
       "counts of all CPUs",
       reader.ok() ? (*reader)->origin()

@@ -20,7 +20,8 @@ namespace fleetperf::pmc {
 using Fact = std::pair<std::string, std::string>;
 
 struct Machine {
-  std::function<absl::StatusOr<std::unique_ptr<hardware::HardwareReader>>()>
+  std::function<absl::StatusOr<std::unique_ptr<hardware::HardwareReader>>(
+      const hardware::ReaderOptions& options)>
       open_reader;
   // Of the calling thread, which stays on `cpu`.
   std::function<absl::StatusOr<std::unique_ptr<ThreadCounters>>(

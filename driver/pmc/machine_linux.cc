@@ -5,6 +5,7 @@
 #include "driver/hardware/linux/timestamp_frequency.h"
 #include "driver/perf_event/pmu.h"
 #include "driver/perf_event/system.h"
+#include "driver/pmc/banner_linux.h"
 #include "driver/pmc/experiments/perf_event_counters.h"
 #include "driver/pmc/machine.h"
 
@@ -18,18 +19,21 @@ std::string LineOf(const std::string& path) {
 }
 
 std::vector<Fact> LinuxFacts() {
+  std::vector<Fact> facts = Banner(perf_event::LinuxSystem());
   const auto pmus = perf_event::ListPmus();
-  return {
-      {"perf_event PMUs", pmus.ok() ? absl::StrJoin(*pmus, " ")
-                                    : std::string(pmus.status().message())},
-      {"perf_event_paranoid", LineOf("/proc/sys/kernel/perf_event_paranoid")}};
+  facts.emplace_back("perf_event PMUs",
+                     pmus.ok() ? absl::StrJoin(*pmus, " ")
+                               : std::string(pmus.status().message()));
+  facts.emplace_back("perf_event_paranoid",
+                     LineOf("/proc/sys/kernel/perf_event_paranoid"));
+  return facts;
 }
 
 }  // namespace
 
 Machine RealMachine() {
   return {
-      .open_reader = [] { return hardware::OpenHardwareReader(); },
+      .open_reader = &hardware::OpenHardwareReader,
       .open_thread_counters =
           [](int, RdpmcAccess) {
             return CountThread(perf_event::LinuxSystem());

@@ -34,7 +34,7 @@ uint64_t TimestampHertz() {
 }  // namespace
 
 Machine RealMachine() {
-  return {.open_reader = [] { return hardware::OpenHardwareReader(); },
+  return {.open_reader = &hardware::OpenHardwareReader,
           .open_thread_counters = CountThisCpu,
           .timestamp_hertz = TimestampHertz,
           .facts = [] { return std::vector<Fact>(); },

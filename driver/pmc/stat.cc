@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "base/files.h"
-#include "base/printable.h"
+#include "base/os/files.h"
 #include "base/status_macros.h"
+#include "base/text/printable.h"
 #include "driver/pmc/table.h"
 #include "nlohmann/json.hpp"
 

@@ -1,17 +1,26 @@
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/types.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "base/clock.h"
-#include "base/os_error.h"
+#include "base/os/clock.h"
+#include "base/os/os_error.h"
 #include "base/status_macros.h"
+#include "driver/events/events.h"
 #include "driver/perf_event/builder.h"
 #include "driver/perf_event/counter.h"
 #include "driver/perf_event/event_parser.h"
-#include "driver/pmc/child_linux.h"
 #include "driver/pmc/stat.h"
 
 namespace fleetperf::pmc {
@@ -20,6 +29,102 @@ namespace {
 using perf_event::Builder;
 using perf_event::Counter;
 using perf_event::Event;
+
+// The destructor ends and reaps a child that has not executed the command.
+class WaitingChild {
+ public:
+  // `command` is not empty. The process must have one thread.
+  static absl::StatusOr<std::unique_ptr<WaitingChild>> Fork(
+      const std::vector<std::string>& command);
+  WaitingChild(const WaitingChild&) = delete;
+  ~WaitingChild();
+
+  pid_t pid() const { return pid_; }
+
+  // Lets the child execute the command. Returns an errno value if that fails;
+  // otherwise 0.
+  int Execute();
+
+  // Waits for the end, without reacting to interrupts from the terminal, which
+  // the command gets, too. Returns the status of waitpid(2).
+  int Wait(rusage* usage);
+
+ private:
+  WaitingChild() = default;
+  [[noreturn]] void RunChild(const std::vector<std::string>& command);
+
+  pid_t pid_ = -1;
+  int go_[2] = {-1, -1};       // a byte lets the child go
+  int failure_[2] = {-1, -1};  // an errno value, or the end of the file
+};
+
+void Close(int* descriptor) {
+  if (*descriptor >= 0) close(std::exchange(*descriptor, -1));
+}
+
+template <typename Call>
+ssize_t Retried(Call call) {
+  ssize_t result;
+  do {
+    result = call();
+  } while (result < 0 && errno == EINTR);
+  return result;
+}
+
+absl::StatusOr<std::unique_ptr<WaitingChild>> WaitingChild::Fork(
+    const std::vector<std::string>& command) {
+  std::unique_ptr<WaitingChild> child(new WaitingChild);
+  if (pipe2(child->go_, O_CLOEXEC) != 0 ||
+      pipe2(child->failure_, O_CLOEXEC) != 0) {
+    return StatusFromErrno(errno, "pipe2");
+  }
+  child->pid_ = fork();
+  if (child->pid_ < 0) return StatusFromErrno(errno, "fork");
+  if (child->pid_ == 0) child->RunChild(command);
+  Close(&child->go_[0]);
+  Close(&child->failure_[1]);
+  return child;
+}
+
+void WaitingChild::RunChild(const std::vector<std::string>& command) {
+  Close(&go_[1]);
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  arguments.push_back(nullptr);
+  char byte;
+  if (Retried([&] { return read(go_[0], &byte, 1); }) != 1) _exit(0);
+  execvp(arguments[0], arguments.data());
+  const int error = errno;
+  Retried([&] { return write(failure_[1], &error, sizeof(error)); });
+  _exit(0);
+}
+
+WaitingChild::~WaitingChild() {
+  for (int* descriptor : {&go_[0], &go_[1], &failure_[0], &failure_[1]}) {
+    Close(descriptor);
+  }
+  if (pid_ > 0) waitpid(pid_, nullptr, 0);
+}
+
+int WaitingChild::Execute() {
+  if (Retried([&] { return write(go_[1], "g", 1); }) != 1) return errno;
+  int error = 0;
+  Retried([&] { return read(failure_[0], &error, sizeof(error)); });
+  return error;
+}
+
+int WaitingChild::Wait(rusage* usage) {
+  const auto interrupt = std::signal(SIGINT, SIG_IGN);
+  const auto quit = std::signal(SIGQUIT, SIG_IGN);
+  int status = 0;
+  Retried([&] { return wait4(pid_, &status, 0, usage); });
+  pid_ = -1;
+  std::signal(SIGINT, interrupt);
+  std::signal(SIGQUIT, quit);
+  return status;
+}
 
 constexpr const char* kDefaultEvents[] = {
     "task-clock",       "context-switches", "cpu-migrations", "page-faults",
@@ -55,8 +160,10 @@ absl::Status WithoutEvent(const absl::Status& status, const Event& event) {
 // Fails only for a name that is no event of this machine.
 absl::StatusOr<Counted> OpenAll(const std::string& name, pid_t process) {
   Counted counted{.name = name};
-  ASSIGN_OR_RETURN(const std::vector<Event> events,
-                   perf_event::ParseEvents(name));
+  const auto code = events::ParseCode(name);
+  ASSIGN_OR_RETURN(
+      const std::vector<Event> events,
+      perf_event::ParseEvents(code ? events::RawName(*code) : name));
   for (const Event& event : events) {
     auto counter = Open(event, process, /*user=*/false);
     if (absl::IsPermissionDenied(counter.status())) {

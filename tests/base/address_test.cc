@@ -25,5 +25,15 @@ TEST(CheckAddress, RequiresAPort) {
   }
 }
 
+TEST(CheckAddress, NamesUrls) {
+  EXPECT_THAT(CheckAddress("https://agg:7443"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "\"https://agg:7443\" is a URL; write it without "
+                       "\"https://\", as in aggregator.example:7443"));
+  EXPECT_THAT(CheckAddress("HTTP://agg"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("write it without \"http://\"")));
+}
+
 }  // namespace
 }  // namespace fleetperf

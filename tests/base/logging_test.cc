@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"

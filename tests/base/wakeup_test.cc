@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "tests/support/simulated_clock.h"
 
 namespace fleetperf {

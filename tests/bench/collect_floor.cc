@@ -9,26 +9,25 @@
 #include <vector>
 
 #include "aggregator/config.h"
-#include "aggregator/rpc/rpc_server.h"
-#include "aggregator/rpc/rpc_stream.h"
-#include "base/credentials.h"
-#include "base/daemon.h"
+#include "base/daemon/daemon.h"
 #include "base/logging.h"
-#include "base/os.h"
-#include "base/rpc_log.h"
+#include "base/os/os.h"
+#include "base/rpc/rpc_log.h"
+#include "base/server/rpc_server.h"
+#include "base/server/rpc_stream.h"
 #include "base/status_macros.h"
+#include "base/tls/credentials.h"
 #include "fleetperf/v1/collection.grpc.pb.h"
 
 namespace fleetperf::bench {
 namespace {
 
-using aggregator::EventLoop;
 using AsyncCollectStream =
     grpc::ServerAsyncReaderWriter<v1::CollectResponse, v1::CollectRequest>;
 
 // At most one write is in flight; batches that arrive during it are
 // acknowledged by the next one. Runs entirely on the loop's thread.
-class Stream : public aggregator::RpcStream<AsyncCollectStream> {
+class Stream : public RpcStream<AsyncCollectStream> {
  public:
   Stream(v1::CollectionService::AsyncService* service, EventLoop* loop)
       : RpcStream(loop), service_(*service) {
@@ -106,7 +105,7 @@ class Stream : public aggregator::RpcStream<AsyncCollectStream> {
   bool is_finished_ = false;
 };
 
-class Service : public aggregator::StreamService {
+class Service : public StreamService {
   grpc::Service& service() override { return service_; }
   void AcceptOn(EventLoop* loop) override { new Stream(&service_, loop); }
 
@@ -117,17 +116,16 @@ absl::Status Run(const std::string& config_path, StopSignal& stop) {
   ASSIGN_OR_RETURN(const aggregator::Config config,
                    aggregator::LoadConfig(config_path));
   RETURN_IF_ERROR(StartLogging("collect_floor", config.log));
-  SendRpcLogsToDebug();
+  SendRpcLogs();
   RaiseOpenFileLimit();
   ASSIGN_OR_RETURN(const auto credentials, ServerCredentials(config.tls));
-  std::vector<std::unique_ptr<aggregator::StreamService>> streams;
+  std::vector<std::unique_ptr<StreamService>> streams;
   streams.push_back(std::make_unique<Service>());
   ASSIGN_OR_RETURN(
       const auto server,
-      aggregator::RpcServer::Start(
-          config.listen, config.address_file, config.connections, credentials,
-          std::make_shared<aggregator::ClientCertificates>(),
-          /*services=*/{}, streams));
+      RpcServer::Start(config.listen, config.address_file, config.connections,
+                       credentials, std::make_shared<ClientCertificates>(),
+                       /*services=*/{}, streams));
   stop.Wait();
   return absl::OkStatus();
 }

@@ -18,8 +18,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "base/command_parser.h"
-#include "base/rpc_log.h"
+#include "base/daemon/command_parser.h"
+#include "base/rpc/rpc_log.h"
 #include "base/status_macros.h"
 #include "tests/bench/comparison.h"
 #include "tests/bench/fleet_workload.h"
@@ -267,7 +267,7 @@ int main(int argc, char** argv) {
   program.AddNumber("--seconds", &seconds, "Seconds of samples, one tick each",
                     600, 3600);
   if (const auto status = program.Parse(argc, argv)) return *status;
-  fleetperf::SendRpcLogsToDebug();
+  fleetperf::SendRpcLogs();
   const absl::Status status = fleetperf::bench::Run(machines, series, seconds);
   if (status.ok()) return 0;
   absl::FPrintF(stderr, "engine_bench: %s\n", status.message());

@@ -17,7 +17,7 @@
 #include "absl/time/time.h"
 #include "aggregator/store/store.h"
 #include "aggregator/store/tables/database.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "tests/support/many_epochs.h"
 #include "tests/support/temp_directory.h"
 

@@ -21,8 +21,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "base/command_parser.h"
-#include "base/rpc_log.h"
+#include "base/daemon/command_parser.h"
+#include "base/rpc/rpc_log.h"
 #include "base/status_macros.h"
 #include "tests/bench/comparison.h"
 #include "tests/bench/comparison_report.h"
@@ -218,7 +218,7 @@ int main(int argc, char** argv) {
     absl::FPrintF(stderr, "fleet_load: --ask requires --paced\n");
     return 1;
   }
-  fleetperf::SendRpcLogsToDebug();
+  fleetperf::SendRpcLogs();
   const absl::Status status = fleetperf::bench::Run(parameters);
   if (status.ok()) return 0;
   absl::FPrintF(stderr, "fleet_load: %s\n", status.message());

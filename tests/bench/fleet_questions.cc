@@ -10,10 +10,10 @@
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
-#include "base/channel.h"
-#include "base/credentials.h"
-#include "base/rpc_error.h"
+#include "base/rpc/channel.h"
+#include "base/rpc/rpc_error.h"
 #include "base/status_macros.h"
+#include "base/tls/credentials.h"
 #include "fleetperf/v1/query.grpc.pb.h"
 #include "proto/conversions.h"
 #include "tests/bench/process_usage.h"

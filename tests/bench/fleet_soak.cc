@@ -26,8 +26,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
-#include "base/command_parser.h"
-#include "base/rpc_log.h"
+#include "base/daemon/command_parser.h"
+#include "base/rpc/rpc_log.h"
 #include "base/status_macros.h"
 #include "tests/bench/comparison.h"
 #include "tests/bench/endless_fleet.h"
@@ -305,7 +305,7 @@ int main(int argc, char** argv) {
     absl::FPrintF(stderr, "fleet_soak: --twins does not divide --agents\n");
     return 1;
   }
-  fleetperf::SendRpcLogsToDebug();
+  fleetperf::SendRpcLogs();
   const absl::Status status = fleetperf::bench::Run(parameters);
   if (status.ok()) return 0;
   absl::FPrintF(stderr, "fleet_soak: %s\n", status.message());

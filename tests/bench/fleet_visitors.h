@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
-#include "base/credentials.h"
+#include "base/tls/credentials.h"
 #include "tests/bench/agent_stream.h"
 #include "tests/bench/fleet_watch.h"
 #include "tests/bench/fleet_workload.h"

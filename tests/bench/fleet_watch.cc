@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "base/channel.h"
-#include "base/rpc_error.h"
+#include "base/rpc/channel.h"
+#include "base/rpc/rpc_error.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/subscription.grpc.pb.h"
 

@@ -6,8 +6,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
-#include "base/os.h"
+#include "base/os/files.h"
+#include "base/os/os.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::bench {
@@ -28,10 +28,6 @@ std::string TlsSection(const TlsFiles& files) {
   return absl::StrCat("tls:\n  authority: ", files.authority,
                       "\n  certificate: ", files.certificate,
                       "\n  key: ", files.key, "\n");
-}
-
-absl::StatusOr<KeyPair> MakeBenchAuthority() {
-  return MakeAuthority("fleetperf bench", absl::Now() + kCertificatesValid);
 }
 
 // The default limits would reject the load of a benchmark.
@@ -55,27 +51,22 @@ absl::Status CheckOpenFileLimit(size_t connections) {
 }
 
 absl::StatusOr<std::unique_ptr<FleetperfProcess>> FleetperfProcess::Make() {
-  ASSIGN_OR_RETURN(const KeyPair authority, MakeBenchAuthority());
-  return MakeOf(kAggregator, authority);
-}
-
-absl::StatusOr<std::unique_ptr<FleetperfProcess>> FleetperfProcess::MakePeerOf(
-    const FleetperfProcess& other) {
-  return MakeOf(kAggregator, other.authority_);
+  return MakeOf(kAggregator);
 }
 
 absl::StatusOr<std::unique_ptr<FleetperfProcess>>
 FleetperfProcess::MakeFloor() {
-  ASSIGN_OR_RETURN(const KeyPair authority, MakeBenchAuthority());
-  return MakeOf(kFloor, authority);
+  return MakeOf(kFloor);
 }
 
 absl::StatusOr<std::unique_ptr<FleetperfProcess>> FleetperfProcess::MakeOf(
-    const std::string& executable, const KeyPair& authority) {
+    const std::string& executable) {
   std::unique_ptr<FleetperfProcess> process(new FleetperfProcess(executable));
-  process->authority_ = authority;
+  ASSIGN_OR_RETURN(
+      process->authority_,
+      MakeAuthority("fleetperf bench", absl::Now() + kCertificatesValid));
   RETURN_IF_ERROR(WriteFile(process->directory_.File("authority.pem"),
-                            authority.certificate));
+                            process->authority_.certificate));
   ASSIGN_OR_RETURN(process->reader_, process->Issue(Role::kReader, {"bench"}));
   RETURN_IF_ERROR(MakeDirectories(process->store_directory()));
   return process;

@@ -14,8 +14,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/certificates.h"
-#include "base/credentials.h"
+#include "base/tls/certificates.h"
+#include "base/tls/credentials.h"
 #include "tests/e2e/process.h"
 #include "tests/support/temp_directory.h"
 
@@ -35,9 +35,6 @@ class FleetperfProcess {
   // Creates the certificates and an empty directory for the store. Does not
   // start the process.
   static absl::StatusOr<std::unique_ptr<FleetperfProcess>> Make();
-  // Same, with the certificate authority of another one.
-  static absl::StatusOr<std::unique_ptr<FleetperfProcess>> MakePeerOf(
-      const FleetperfProcess& other);
   // Like Make, for collect_floor instead of the aggregator. Agents cannot tell
   // the difference.
   static absl::StatusOr<std::unique_ptr<FleetperfProcess>> MakeFloor();
@@ -74,7 +71,7 @@ class FleetperfProcess {
       : executable_(std::move(executable)) {}
 
   static absl::StatusOr<std::unique_ptr<FleetperfProcess>> MakeOf(
-      const std::string& executable, const KeyPair& authority);
+      const std::string& executable);
 
   const std::string executable_;
   std::string config_;  // the configuration file's text

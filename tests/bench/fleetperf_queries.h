@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/credentials.h"
+#include "base/tls/credentials.h"
 #include "tests/bench/server.h"
 
 namespace fleetperf::bench {

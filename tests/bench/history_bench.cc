@@ -54,9 +54,9 @@ Frame MakeFrame(const std::shared_ptr<const Schema>& schema, int instances) {
   frame.columns.resize(1);
   for (int i = 0; i < instances; ++i) {
     const auto number = static_cast<uint32_t>(i);
-    frame.runs.push_back({.instance = std::make_shared<const Instance>(Instance{
-                              .name = absl::StrCat("disk ", i),
-                              .life = aggregator::MakeLife(1, number + 1)}),
+    frame.runs.push_back({.instance = std::make_shared<const Instance>(
+                              Instance{.name = absl::StrCat("disk ", i),
+                                       .life = MakeLife(1, number + 1)}),
                           .tick_count = kTicks,
                           .begin = number * kTicks});
     uint64_t value = uint64_t{1} << 40;

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "base/status_macros.h"
 #include "perflib/counter_type.h"
 

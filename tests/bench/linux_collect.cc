@@ -31,8 +31,8 @@
 #include "agent/collect/registrations.h"
 #include "agent/source/linux/linux_source.h"
 #include "agent/source/linux/proc_file.h"
-#include "agent/source/linux/process_list.h"
-#include "base/os.h"
+#include "agent/source/linux/process/process_list.h"
+#include "base/os/os.h"
 #include "perflib/block_reader.h"
 #include "tests/bench/measure.h"
 

@@ -21,8 +21,8 @@
 #include "absl/time/clock.h"
 #include "aggregator/query/fleet.h"
 #include "aggregator/store/store.h"
-#include "base/command_parser.h"
-#include "base/rpc_log.h"
+#include "base/daemon/command_parser.h"
+#include "base/rpc/rpc_log.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"
@@ -95,7 +95,7 @@ absl::Status Fill(size_t machines, const std::string& directory) {
   const std::string content = catalogue.SerializeAsString();
   RETURN_IF_ERROR(store->PutCatalogue(Sha256(content), content));
   for (size_t i = 0; i < machines; ++i) {
-    RETURN_IF_ERROR(store->PutMachine(MachineOf(i), Sha256(content)));
+    RETURN_IF_ERROR(store->PutMachine({MachineOf(i), Sha256(content)}));
   }
   aggregator::Fleet lists(store.get());
   const auto all = [](const std::string&) { return true; };
@@ -143,7 +143,7 @@ int main(int argc, char** argv) {
       .AddNumber("--machines", &machines, "Number of machines", 20, 1'000'000)
       .ShowDefault();
   if (const auto status = program.Parse(argc, argv)) return *status;
-  fleetperf::SendRpcLogsToDebug();
+  fleetperf::SendRpcLogs();
   const absl::Status status = fleetperf::bench::Run(machines);
   if (status.ok()) return 0;
   absl::FPrintF(stderr, "lists: %s\n", status.message());

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "base/status_macros.h"
 #include "tests/bench/directory_size.h"
 #include "tests/bench/peer_executable.h"

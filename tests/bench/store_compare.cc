@@ -21,8 +21,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "base/command_parser.h"
-#include "base/rpc_log.h"
+#include "base/daemon/command_parser.h"
+#include "base/rpc/rpc_log.h"
 #include "base/status_macros.h"
 #include "tests/bench/comparison.h"
 #include "tests/bench/comparison_report.h"
@@ -171,7 +171,7 @@ int main(int argc, char** argv) {
       .Exclude(machines_option)
       .Exclude(trace_option);
   if (const auto status = program.Parse(argc, argv)) return *status;
-  fleetperf::SendRpcLogsToDebug();
+  fleetperf::SendRpcLogs();
   const absl::Status status = wide ? fleetperf::bench::RunWide()
                                    : fleetperf::bench::Run(machines, trace);
   if (status.ok()) return 0;

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/credentials.h"
+#include "base/tls/credentials.h"
 
 namespace fleetperf::bench {
 

@@ -28,9 +28,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
-#include "base/command_parser.h"
-#include "base/files.h"
-#include "base/rpc_log.h"
+#include "base/daemon/command_parser.h"
+#include "base/os/files.h"
+#include "base/rpc/rpc_log.h"
 #include "base/status_macros.h"
 #include "tests/bench/endless_fleet.h"
 #include "tests/bench/fleetperf_process.h"
@@ -411,7 +411,7 @@ int main(int argc, char** argv) {
                  "Number of measurements of each kind, by turns", 1, 100)
       .ShowDefault();
   if (const auto status = program.Parse(argc, argv)) return *status;
-  fleetperf::SendRpcLogsToDebug();
+  fleetperf::SendRpcLogs();
   std::signal(SIGPIPE, SIG_IGN);
   const absl::Status status = fleetperf::bench::Run(parameters);
   if (status.ok()) return 0;

@@ -19,7 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
-#include "base/credentials.h"
+#include "base/tls/credentials.h"
 #include "tests/bench/web_fleet.h"
 #include "tests/e2e/https_client.h"
 

@@ -17,8 +17,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "base/command_parser.h"
-#include "base/rpc_log.h"
+#include "base/daemon/command_parser.h"
+#include "base/rpc/rpc_log.h"
 #include "base/status_macros.h"
 #include "tests/bench/comparison.h"
 #include "tests/bench/fleet_workload.h"
@@ -171,7 +171,7 @@ int main(int argc, char** argv) {
       .Exclude(days_option);
   if (const auto status = program.Parse(argc, argv)) return *status;
   if (days > 0) parameters.hours = 24 * days;
-  fleetperf::SendRpcLogsToDebug();
+  fleetperf::SendRpcLogs();
   const absl::Status status = fleetperf::bench::Run(parameters);
   if (status.ok()) return 0;
   absl::FPrintF(stderr, "week: %s\n", status.message());

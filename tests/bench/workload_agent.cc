@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "base/sha256.h"
 #include "base/zstd.h"
 #include "perflib/clocks.h"
 #include "perflib/guid.h"
@@ -239,6 +240,7 @@ v1::Batch PackBatch(const v1::BatchContent& content, uint64_t epoch,
   batch.set_content_size(static_cast<uint32_t>(bytes.size()));
   batch.set_compression(v1::COMPRESSION_ZSTD);
   ZstdCompress(bytes, batch.mutable_payload());
+  batch.set_fingerprint(Fingerprint(batch.payload()));
   return batch;
 }
 

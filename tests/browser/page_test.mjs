@@ -181,6 +181,11 @@ test('a mistake in a field is said beside it', async () => {
   await page.getByRole('alert').filter({ hasText: '"large" is not >' }).waitFor();
 });
 
+test('a condition that no series satisfies is answered with a sentence', async () => {
+  await go(exploreAddress({ path: CPU, where: '> 1000000' }));
+  await page.getByText('No series has a value that is > 1000000 in this time.').waitFor();
+});
+
 test('a live chart is followed', async () => {
   await go(exploreAddress({ path: `\\\\${machine}${CPU}`, since: '5m', step: '1s', live: '1', view: 'table' }));
   await page.getByText('live', { exact: true }).waitFor();
@@ -280,6 +285,19 @@ test('an agent that dies and returns is seen', async (t) => {
   // Its values go on, after a gap.
   await go(exploreAddress({ path: `\\\\${machine}${CPU}`, since: '5m', step: '1s', view: 'table' }));
   await page.locator('.virtual-table').getByText(/gap/).first().waitFor();
+  return undefined;
+});
+
+test('a machine that is away is not live', async (t) => {
+  if (target.mock === undefined) return t.skip('only the mock has machines that died');
+  target.mock.kill(machine, Date.now() - 120_000);
+  await go(`#/machine/${encodeURIComponent(machine)}`);
+  await page.locator('.badge').filter({ hasText: /^newest value 2m\d+s ago$/ }).waitFor();
+  await page.locator('.processes .summary')
+    .filter({ hasText: /^No current values: these are the newest, 2m\d+s ago\.$/ }).waitFor();
+  await page.locator('.processes li').nth(2).waitFor();
+  target.mock.revive(machine);
+  await page.getByText('live', { exact: true }).waitFor();
   return undefined;
 });
 

@@ -35,8 +35,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
-#include "base/clock.h"
-#include "base/command_parser.h"
+#include "base/daemon/command_parser.h"
+#include "base/os/clock.h"
 #include "perflib/clocks.h"
 #include "tests/chaos/fleet.h"
 #include "tests/hostile/message_fuzzer.h"
@@ -219,7 +219,7 @@ bool Chaos::StepClock(SteppedClock& clock) {
 Target Chaos::FuzzTarget() {
   return {.address = deployment_.address(),
           .port = aggregator_.port(),
-          .agent = deployment_.Issue("agent", Attackers()),
+          .agent = deployment_.Issue("agent", AttackerNames("evil")),
           .seed = options.seed};
 }
 

@@ -6,6 +6,9 @@
 //       bytes in FILE, a number of nanoseconds that may change at any time.
 //       Libraries read the real clock, because they pass its time to the kernel
 //       for waits.
+//   FLEETPERF_NO_THREADS=FILE
+//       Refuses to start threads while FILE exists, as the system does at a
+//       limit of processes.
 //   FLEETPERF_SYNC_LOG=FILE
 //       Appends a line "INODE SIZE" to FILE for each synced file: the size that
 //       the file would have after a power cut.
@@ -13,12 +16,14 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <unwind.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -26,6 +31,7 @@
 namespace {
 
 const volatile int64_t* clock_offset = nullptr;
+const char* no_threads = nullptr;
 int sync_log = -1;
 uintptr_t code_begin, code_end;  // of the executable
 
@@ -48,6 +54,7 @@ __attribute__((constructor)) void Start() {
     if (memory != MAP_FAILED) clock_offset = static_cast<int64_t*>(memory);
     close(file);
   }
+  no_threads = std::getenv("FLEETPERF_NO_THREADS");
   if (const char* path = std::getenv("FLEETPERF_SYNC_LOG")) {
     sync_log = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   }
@@ -121,6 +128,15 @@ int clock_gettime(clockid_t id, timespec* time) noexcept {
   time->tv_sec = nanoseconds / kSecond;
   time->tv_nsec = nanoseconds % kSecond;
   return 0;
+}
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                   void* (*body)(void*), void* argument) noexcept {
+  static auto* const real =
+      Real<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(
+          "pthread_create");
+  if (no_threads != nullptr && access(no_threads, F_OK) == 0) return EAGAIN;
+  return real(thread, attributes, body, argument);
 }
 
 int fdatasync(int file) {

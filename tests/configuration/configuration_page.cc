@@ -8,11 +8,11 @@
 #include "absl/strings/str_join.h"
 #include "agent/config.h"
 #include "agent/config_keys.h"
-#include "aggregator/cli/config.h"
 #include "aggregator/config.h"
 #include "aggregator/config_keys.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "base/status_macros.h"
+#include "cli/config.h"
 
 namespace fleetperf::testing {
 namespace {
@@ -23,6 +23,16 @@ constexpr char kIntroduction[] =
 Configuration files are YAML. A key that is not listed here, and a value of the wrong type or beyond its limits, is an
 error that names the file, the line and the key. Relative paths are relative to the file. Durations are written `500ms`,
 `10s`, `5m`, `1h30m`, `7d`; sizes `4096`, `64MiB`, `1GiB`. A list of one element may be written without brackets.
+
+Files are UTF-8, or UTF-16 with a byte order mark. A key or a value that is not UTF-8, or that has a control character
+(U+0000 to U+001F, U+007F to U+009F: also a tab or a line break), is such an error, too:
+
+```
+aggregator.yaml:31: plans[0].name: "K\xF6ln" is not UTF-8: it has the byte 0xF6; encode it in UTF-8
+```
+
+The arguments of all programs are checked in the same way; the error names the flag. Only the command that
+`fleetperf-pmc stat` runs may have other bytes.
 
 `tests/configuration_page` in the build directory prints this page from the programs' tables of keys and from the code
 that reads them.
@@ -53,6 +63,13 @@ queries:
 )";
 
 constexpr char kAgentNotes[] = R"(
+**The name.** Without `name`, the agent has the host's name. A host without a name of its own (`localhost`,
+`localhost.localdomain`, `(none)`) may get one after the agent has started: unless the certificate names `localhost`, the
+agent waits, reads the host's name every second, collects nothing, and its log says so. If the certificate does not name
+the host, but names it after the host was renamed, the agent continues under the new name; samples of the earlier name
+that were not stored are rejected. Once the certificate names the agent, a new name of the host takes effect at the next
+start (`AgentOfHost.*`).
+
 A query that matches no counter on a machine is a warning in the agent's log, with the nearest names; other queries run.
 )";
 
@@ -79,6 +96,17 @@ export:
   raw: true
 history:
   url: http://127.0.0.1:8428/api/v1/query
+)";
+
+constexpr char kAggregatorNotes[] = R"(
+**Memory.** Two budgets of the aggregator follow the memory that it may use: `store.recent_memory`, an eighth by
+default, and gRPC's buffers, half, but at least 64 MiB. That memory is the machine's, or the lowest limit of the
+process's control group and the group's parents, if it is lower: `memory.max` and `memory.high` of version 2
+(`MemoryMax=` and `MemoryHigh=` of a unit, a container's limit), `memory.limit_in_bytes` of version 1. In a container,
+limits of groups outside of it count if version 1 shows them inside (`hierarchical_memory_limit`). The limits are read
+at the start (`MemoryLimitTest.*`, `MemoryLimit.IsThatOfARealGroup`). All other budgets are fixed
+([security.md](security.md#untrusted-input)). Example: in a container of 8 GiB on a machine of 64 GiB, the newest batches
+take at most 1 GiB, and gRPC's buffers 4 GiB.
 )";
 
 constexpr char kCommandLineNotes[] =
@@ -183,7 +211,8 @@ absl::StatusOr<std::string> ConfigurationPage(const std::string& directory) {
                            cli::LoadConfig));
   return absl::StrCat(kIntroduction, "\n## fleetperf-agent\n", agent,
                       kAgentNotes, "\n## fleetperf-aggregator\n", aggregator,
-                      "\n## fleetperf\n\n", kCommandLineNotes, command_line);
+                      kAggregatorNotes, "\n## fleetperf\n\n", kCommandLineNotes,
+                      command_line);
 }
 
 }  // namespace fleetperf::testing

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "base/config.h"
-#include "base/config_key.h"
+#include "base/config/config.h"
+#include "base/config/config_key.h"
 
 namespace fleetperf::testing {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_directory.h"
 

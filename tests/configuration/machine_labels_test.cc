@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/config.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_directory.h"
 

@@ -10,7 +10,7 @@ import re
 from fractions import Fraction
 
 import evaluator
-from evaluator import ANYTHING, Answer, Point, Value
+from evaluator import ANYTHING, Answer, Point, Value, rounded
 
 PATH = re.compile(r"^(?:\\\\([^\\]+))?\\([^\\(]+)(?:\((.*?)(#\d+)?\))?\\(.+)$")
 
@@ -127,7 +127,24 @@ def ranked(answers, question):
     answers = [a for a in answers if a.total.number is not None]
     sign = -1 if "top" in question else 1
     answers.sort(key=lambda a: sign * rank(a, question))
-    return answers[:question.get("top") or question.get("bottom")]
+    rankings = {}
+    for one in answers:
+        rankings.setdefault(counter_of(one), []).append(one)
+    limit = question.get("top") or question.get("bottom")
+    return [one for _, ranking in sorted(rankings.items())
+            for one in ranking[:limit]]
+
+
+def counter_of(answer):
+    """What has a ranking of its own. A question has one expression at most,
+    and no paths beside it."""
+    if isinstance(answer, Result):
+        return ()
+    if answer.series is None:
+        names = answer.path[1:].split("\\")
+    else:
+        names = [answer.series.counterset, answer.series.counter.name]
+    return tuple(name.encode() for name in [*names, answer.unit])
 
 
 def rank(answer, question):
@@ -138,17 +155,18 @@ def rank(answer, question):
         return None
     if isinstance(answer, Result):
         is_weighted = all(has_weight(m, question) for m in answer.members)
-        return answer.total.number * (
-            answer.total.presence if is_weighted else 1)
-    if answer.series is None:
-        return answer.total.number * answer.total.presence
-    return answer.total.number * weight(answer, answer.total, question)
+        by = answer.total.presence if is_weighted else 1
+    elif answer.series is None:
+        by = answer.total.presence
+    else:
+        by = weight(answer, answer.total, question)
+    return rounded(rounded(answer.total.number) * rounded(by))
 
 
 # Groups.
 
 def weight(answer, value, question):
-    return value.presence if has_weight(answer, question) else 1
+    return rounded(value.presence) if has_weight(answer, question) else 1
 
 
 def has_weight(answer, question):
@@ -207,7 +225,7 @@ def combined(values, question, first):
         return ANYTHING
     cause = next((v.cause for _, v in reversed(values) if v.cause != ""), "")
     breaks = total_or_none([v.breaks for _, v in values])
-    coverage = total_or_none([v.coverage for _, v in values])
+    coverage = total_or_none([coverage_in_group(v) for _, v in values])
     if coverage is not None:
         coverage = Fraction(coverage) / len(values)
     there = [(m, v) for m, v in values
@@ -218,8 +236,16 @@ def combined(values, question, first):
             return Value("gap", None, "no_samples", breaks, coverage)
         return Value(last.status, None, last.cause, breaks, coverage)
     number = combined_number(there, question, first)
-    scale = 0 if question["agg"] == "count" else max(v.scale for _, v in there)
-    return Value("ok", number, cause, breaks, coverage, scale=scale)
+    return Value("ok", number, cause, breaks, coverage)
+
+
+def coverage_in_group(value):
+    """The absence of an instance is not missing."""
+    if (value.status == "ok" and value.coverage is not None and
+            value.presence is not None and value.presence < 1 and
+            float(value.coverage) >= 0.9 * float(value.presence)):
+        return 1
+    return None if value.coverage is None else rounded(value.coverage)
 
 
 def total_or_none(numbers):
@@ -228,7 +254,7 @@ def total_or_none(numbers):
 
 def combined_number(there, question, first):
     function = question["agg"]
-    numbers = sorted(v.number for _, v in there)
+    numbers = sorted(rounded(v.number) for _, v in there)
     weights = [weight(m, v, question) for m, v in there]
     if function == "auto":
         function = first.series.counter.default_function
@@ -238,7 +264,7 @@ def combined_number(there, question, first):
         return numbers[-(-int(function[1:]) * len(numbers) // 100) - 1]
     if function == "count":
         return sum(weights)
-    weighted = sum(v.number * w for (_, v), w in zip(there, weights))
+    weighted = sum(rounded(v.number) * w for (_, v), w in zip(there, weights))
     if function == "sum":
         return weighted
     formulas = {(m.series.counter.formula, m.series.counter.reference in
@@ -289,7 +315,7 @@ def calculate(fleet, tree, question):
     if isinstance(tree, (int, float)):
         return Number(str(tree), Value("ok", Fraction(tree)))
     if isinstance(tree, str):
-        return answers_of(fleet, [tree], question)
+        return [with_doubles(a) for a in answers_of(fleet, [tree], question)]
     left, symbol, right = tree
     one, other = (calculate(fleet, side, question) for side in (left, right))
 
@@ -315,6 +341,18 @@ def calculate(fleet, tree, question):
             for a in one for b in other
             if a.machine == b.machine and a.labels == b.labels and
             (by_machine or a.instance == b.instance)]
+
+
+def with_doubles(answer):
+    """The answer with its numbers as doubles."""
+    def double(value):
+        return value if value.number is None else value._replace(
+            number=rounded(value.number))
+
+    answer.points = answer.points and [
+        p._replace(value=double(p.value)) for p in answer.points]
+    answer.total = double(answer.total)
+    return answer
 
 
 def side_text(operand, tree, least):
@@ -451,23 +489,11 @@ def operated(one, other, symbol):
                      presence)
     if symbol == "/" and other.number == 0:
         return Value("zero_denominator", None, "", breaks, coverage, presence)
-    number = {"+": operator.add, "-": operator.sub, "*": operator.mul,
-              "/": divide}[symbol](one.number, other.number)
-    return Value("ok", number, cause, breaks, coverage, presence,
-                 scale=scale_of(one, other, symbol, number))
-
-
-def divide(one, other):
-    return Fraction(one) / other
-
-
-def scale_of(one, other, symbol, number):
-    """The size of the terms of the differences in a number."""
-    sizes = [max(abs(v.number), v.scale) for v in (one, other)]
-    if symbol in "+-":
-        return max(sizes)
-    if not one.scale and not other.scale:
-        return 0
-    if symbol == "*":
-        return sizes[0] * sizes[1]
-    return sizes[0] / abs(other.number) * sizes[1] / abs(other.number)
+    if symbol in "+-":  # exact until the whole sum is rounded
+        sign = 1 if symbol == "+" else -1
+        number = one.number + sign * other.number
+    elif symbol == "*":
+        number = rounded(rounded(one.number) * rounded(other.number))
+    else:
+        number = rounded(rounded(one.number) / rounded(other.number))
+    return Value("ok", number, cause, breaks, coverage, presence)

@@ -105,16 +105,17 @@ class Counter:
         return "avg" if self.unit in ("%", "s") or self.is_ratio else "sum"
 
     @property
+    def adds_up_counters(self):
+        """Whether the sum of values is the value of the sums of counters."""
+        return self.formula in ("raw", "elapsed")
+
+    @property
     def counts_ticks(self):
         """Whether N is in ticks of PerfTimeStamp."""
         return self.formula == "average_timer" or (
             self.reference == "stamp" and
             self.formula in ("percentage", "inverse", "multi_inverse",
                              "quotient"))
-
-    def difference_scale(self):
-        """The magnitude of the terms whose difference the value may be."""
-        return {"inverse": 100, "multi_inverse": 800}.get(self.formula, 0)
 
     def value(self, n, d, freq, multi):
         """The formula: a fraction or a status. Checks are in the documented

@@ -1,4 +1,6 @@
-"""The values of one series in windows of time, in exact arithmetic.
+"""The values of one series in windows of time, in exact arithmetic. Where the
+rules say that a number is rounded, `rounded` does it; differential.py rounds the
+results.
 
 Written from docs/reference/query-rules.md and docs/reference/counters.md, not
 from the aggregator's code.
@@ -12,12 +14,11 @@ from fractions import Fraction
 from counters import BASES, NEEDS_MULTI, WITH_FREQ
 from history import SECOND
 
-# A value in a window. `growth` is what ratios are combined from; `scale` is the
-# size of the terms of a difference that the number may be. A field is None where
-# the rules leave it open.
+# A value in a window. `growth` is what ratios are combined from. A field is None
+# where the rules leave it open.
 Value = collections.namedtuple(
-    "Value", "status number cause breaks coverage presence growth scale",
-    defaults=[None, "", 0, 1, 1, None, 0])
+    "Value", "status number cause breaks coverage presence growth",
+    defaults=[None, "", 0, 1, 1, None])
 # A point that need not be there is optional.
 Point = collections.namedtuple("Point", "time value optional", defaults=[False])
 
@@ -91,13 +92,13 @@ class Series:
             return
         before = dict(zip(map(id, self.ticks[1:]), self.ticks))
         older = None
-        for newer in self.samples:
+        for number, newer in enumerate(self.samples):
             tick = before.get(id(newer))
             piece = None
             if self.is_born(newer, older, tick):
                 piece = self.piece_between(tick, newer, self.at_birth(tick))
             elif older is not None:
-                piece = self.piece_between(older, newer, None)
+                piece = self.piece_between(older, newer, None, number)
             if piece is not None:
                 self.piece_to[id(newer)] = piece
                 yield piece
@@ -124,8 +125,13 @@ class Series:
         return Piece(tick.time, tick.time, "ok" if sound else value,
                      "" if sound else cause, (n, d, freq, None) if sound else None, 0, tick.interval)
 
-    def piece_between(self, older, newer, start):
+    def piece_between(self, older, newer, start, number=None):
         status, cause = self.problem(older, newer, start)
+        if not status and number is not None:
+            if self.has_returned(number, 0, self.grown_n):
+                status, cause = "negative_value", "reset"
+            elif self.has_returned(number, 1, self.grown_d):
+                status, cause = "negative_denominator", "reset"
         growth = None
         if not status:
             n0, d0, _, _ = start or self.raw(older)
@@ -159,6 +165,26 @@ class Series:
         if self.counter.formula in NEEDS_MULTI and multi is None:
             return "zero_multi", "no_value"
         return "", ""
+
+    def has_returned(self, number, part, growth):
+        """Whether N or D (part 0 or 1) fell, stayed, and grows back in sample `number`."""
+        length = 0
+        newest = self.samples[number]
+        for i in range(number, 0, -1):
+            older, newer = self.samples[i - 1], self.samples[i]
+            status, _ = self.problem(older, newer, None)
+            if status and not status.startswith("negative"):
+                return False
+            length += length_of(older, newer)
+            before, after = self.raw(older)[part], self.raw(newer)[part]
+            if i == number:
+                continue
+            if growth(before, after) is None:
+                return (self.raw(newest)[part] >= before and
+                        2 * length <= 11 * newest.interval)
+            if before != after:
+                return False
+        return False
 
     def grown_n(self, older, newer):
         return grown(older, newer, self.counter.wraps)
@@ -211,6 +237,17 @@ class Series:
         away = self.away[last] - self.away[first]
         return exact(there, there + away) if there + away else 1
 
+    def coverage_of_samples(self, start, end):
+        """Of the value over the range of a formula with one sample."""
+        first, last = self.numbers_of_intervals(start, end)
+        interval = [t for t in self.samples
+                    if start < t.time <= end][-1].interval
+        covered = self.there[last] - self.there[first] or interval
+        rest = end - start - covered
+        if 2 * rest < 5 * interval:
+            return 1
+        return exact(covered, end - start)
+
 
 def is_tick_interval(older, newer):
     return older.query == newer.query and not break_of(older, newer)
@@ -219,6 +256,11 @@ def is_tick_interval(older, newer):
 def length_of(older, newer):
     """In 100 ns of the monotonic clock, whose frequency is a multiple of 10 MHz."""
     return exact(newer.stamp - older.stamp, newer.freq // SECOND)
+
+
+def rounded(number):
+    """The nearest double."""
+    return Fraction(float(number))
 
 
 def exact(number, divisor):
@@ -281,11 +323,23 @@ def window_value(series, start, end, question, pieces):
         value = value_of(series, used, question["over"], start, end)
         if len(used) < len(pieces):
             value = value._replace(cause=None, breaks=None, coverage=None)
+        if has_open_end(series, used, start, end):
+            value = value._replace(cause=None, coverage=None)
     else:
         value = value_of(series, pieces, question["over"], start, end)
     value = value._replace(presence=series.presence(start, end))
     return (of_thinned(series.counter, value, question) if question["unit"] else
             value)
+
+
+def has_open_end(series, pieces, start, end):
+    """Whether the rest of the window is shorter than some pieces only. Summaries
+    have the mean length of their pieces for that of the longest one."""
+    lengths = [p.length for p in pieces if p.growth]
+    if series.counter.one_sample or not lengths:
+        return False
+    rest = end - start - sum(lengths)
+    return min(lengths) <= rest < max(lengths)
 
 
 def used_of_thinned(pieces, question):
@@ -332,7 +386,9 @@ def value_of(series, pieces, over, start, end):
             good.append((piece, result))
     if not good:
         return no_value(problems)
-    numbers = [result for _, result in good]
+    # Raw values and elapsed times are added as integers, others as doubles.
+    numbers = [result if counter.adds_up_counters else rounded(result)
+               for _, result in good]
     growth = None
     if counter.formula == "fraction" and over == "":
         growth = (sum(p.growth[0] for p, _ in good),
@@ -341,7 +397,7 @@ def value_of(series, pieces, over, start, end):
         "ok", combine_over(numbers, over),
         problems[-1][1] if problems else "", len(problems),
         coverage(counter, [p for p, _ in good], problems, start, end),
-        growth=growth, scale=counter.difference_scale())
+        growth=growth)
 
 
 def value_by_formula(counter, pieces, start, end):
@@ -356,7 +412,7 @@ def value_by_formula(counter, pieces, start, end):
                      coverage(counter, sound, problems, start, end))
     return Value("ok", result, problems[-1][1] if problems else "",
                  len(problems), coverage(counter, sound, problems, start, end),
-                 growth=growth, scale=counter.difference_scale())
+                 growth=growth)
 
 
 def no_value(problems):
@@ -421,6 +477,10 @@ def evaluate(series, index, question):
     pieces = pieces_in(series, start, end, question)
     total = (window_value(series, start, end, question, pieces) if pieces else
              Value("need_two_samples", coverage=0))
+    if (series.counter.one_sample and total.status == "ok" and
+            total.coverage is not None):
+        total = total._replace(
+            coverage=series.coverage_of_samples(start, end))
     if is_open(series, question) or question["unit"] and pieces and not (
             used_of_thinned(pieces, question)):
         points, total = None, ANYTHING

@@ -84,7 +84,7 @@ class Writer:
         self.plain = Instance("", 0, 0.0)
 
     def write(self):
-        for self.epoch in range(1, self.rng.randint(1, 3) + 1):
+        for self.epoch in range(1, self.rng.randint(1, self.options["epochs"]) + 1):
             self.write_epoch()
         return self.machine
 

@@ -14,7 +14,7 @@
 //   ["loss", start, end, ticks, cause]
 //   ["send"]                                 commits what was added
 //   ["compact"], ["thin", "minute"]
-//   ["ask", question]
+//   ["ask", question]                        with 1, 2 and 7 threads
 
 #include <cstdint>
 #include <iostream>
@@ -44,11 +44,9 @@ namespace {
 
 using aggregator::AggregateFunction;
 using aggregator::Comparison;
-using aggregator::Over;
 using aggregator::RangeRequest;
 using aggregator::Resolution;
 using aggregator::SeriesResult;
-using aggregator::WindowValue;
 using nlohmann::json;
 
 absl::Duration ToDuration(int64_t ticks) {
@@ -182,12 +180,9 @@ uint32_t DefineInstance(testing::TestAgent* agent, uint32_t machine,
 }
 
 json ToJson(absl::Time time, const WindowValue& value) {
-  return {ToTicks(time),
-          std::string(aggregator::StatusName(value.result.status)),
-          value.result.value,
-          std::string(NameOf(value.result.cause)),
-          value.breaks,
-          value.coverage,
+  return {ToTicks(time),      std::string(StatusName(value.result.status)),
+          value.result.value, std::string(NameOf(value.result.cause)),
+          value.breaks,       value.coverage,
           value.presence};
 }
 
@@ -267,7 +262,7 @@ class Player {
     for (const auto& [name, value] : command[3].items()) {
       (*machine.mutable_labels())[name] = value.get<std::string>();
     }
-    return (*store_)->PutMachine(machine, /*catalogue_hash=*/"");
+    return (*store_)->PutMachine({machine});
   }
 
   void AddTick(const json& command) {
@@ -284,10 +279,24 @@ class Player {
   }
 
   void Ask(const json& question) {
+    std::string answer = Answer(question, /*threads=*/1);
+    for (const size_t threads : {2, 7}) {
+      const std::string other = Answer(question, threads);
+      if (other == answer) continue;
+      answer = json{{"error", "THREADS"},
+                    {"message", absl::StrCat(other, " with ", threads,
+                                             " threads, ", answer)}}
+                   .dump();
+    }
+    std::cout << answer << std::endl;
+  }
+
+  std::string Answer(const json& question, size_t threads) {
     const RangeRequest request = RequestOf(question);
     const auto results = CollectRangeQuery(
         request, {.store = **store_,
-                  .now_of = [&](const std::string&) { return *request.end; }});
+                  .now_of = [&](const std::string&) { return *request.end; },
+                  .threads = threads});
     json answer = json::object();
     if (!results.ok()) {
       answer["error"] = absl::StatusCodeToString(results.status().code());
@@ -298,7 +307,7 @@ class Player {
         answer["series"].push_back(ToJson(result, *request.end));
       }
     }
-    std::cout << answer.dump() << std::endl;
+    return answer.dump();
   }
 
   std::unique_ptr<TestStore> store_;

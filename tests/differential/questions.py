@@ -13,11 +13,12 @@ FUNCTIONS = ["avg", "sum", "min", "max", "count", "p50", "p90", "p95", "p99",
 TOTALS = ["_Total"]
 
 
-def random_question(rng, fleet, unit):
-    """A question. `unit` is the resolution of the stored data, or 0."""
+def random_question(rng, fleet, unit, scale):
+    """A question. `unit` is the resolution of the stored data, or 0. `scale` is the
+    interval of the samples in seconds."""
     question = {"over": rng.choice(OVERS_OF_THINNED if unit else OVERS),
                 "unit": unit, "only_windows": False}
-    set_range(rng, fleet, question, unit)
+    set_range(rng, fleet, question, unit, scale)
     kind = rng.randrange(10)
     if kind in (3, 4):
         question["asked"] = [expression(rng, fleet)]
@@ -40,20 +41,21 @@ def random_question(rng, fleet, unit):
     return question
 
 
-def set_range(rng, fleet, question, unit):
+def set_range(rng, fleet, question, unit, scale):
+    second = scale * SECOND
     times = [t.time for s in fleet for t in (s.ticks[0], s.ticks[-1])]
     first, last = min(times), max(times)
-    a = rng.randint(first - 20 * SECOND, last + 20 * SECOND)
+    a = rng.randint(first - 20 * second, last + 20 * second)
     b = rng.choice(rng.choice(fleet).ticks).time
     if rng.random() < 0.3:
-        a = first - 5 * SECOND
+        a = first - 5 * second
     if rng.random() < 0.3:
         b = last
     start, end = min(a, b), max(a, b)
     if rng.random() < 0.3:
-        start = start // (10 * SECOND) * (10 * SECOND)
-    end = max(end, start + SECOND)
-    step = rng.choice([0] + STEPS + [end - start])
+        start = start // (10 * second) * (10 * second)
+    end = max(end, start + second)
+    step = rng.choice([0] + [scale * step for step in STEPS] + [end - start])
     if unit:
         start = start // unit * unit
         end = max(-(-end // unit) * unit, start + 2 * unit)
@@ -78,7 +80,7 @@ def random_path(rng, fleet, wide=False):
     return f"{machine}\\{series.counterset}({instance})\\{counter}"
 
 
-NUMBERS = [2, 100, 0.5, 1024, 1e6]
+NUMBERS = [2, 100, 0.5, 0.1, 1024, 1e6]
 
 
 MAX_OPERANDS = 16  # more are refused

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/e2e/deployment.h"
@@ -100,7 +102,7 @@ TEST_F(AggregatorCheckTest, FindsWrongCertificatesAndKeys) {
   WriteConfig("{directory: store}", kGood);
   const std::string key = deployment_.File("aggregator-localhost.key");
   ASSERT_EQ(chmod(key.c_str(), 0644), 0);
-  ExpectProblem("run: chmod 600 " + key);
+  ExpectProblem("run: chmod 600 '" + key + "'");
 }
 
 TEST_F(AggregatorCheckTest, FindsDirectoriesThatCannotBeUsed) {
@@ -109,12 +111,36 @@ TEST_F(AggregatorCheckTest, FindsDirectoriesThatCannotBeUsed) {
   ExpectProblem("config.yaml is not a directory");
 }
 
+// A directory that root made for the user of the aggregator.
+TEST_F(AggregatorCheckTest, AdvisesToGiveADirectoryToTheUser) {
+  const std::string directory = deployment_.File("of-root");
+  std::filesystem::create_directory(directory);
+  ASSERT_EQ(chmod(directory.c_str(), 0500), 0);
+  WriteConfig("{directory: of-root/store}", kGood);
+  std::vector<std::string> command = {
+      Deployment::Executable("fleetperf-aggregator"), "check", "--config",
+      deployment_.File("aggregator.yaml")};
+  if (access(directory.c_str(), W_OK) == 0) {  // for root, like a usual user
+    command.insert(command.begin(),
+                   {"setpriv", "--inh-caps=-all",
+                    "--bounding-set=-dac_override,-dac_read_search"});
+  }
+  const Result result = RunCommand(command);
+  EXPECT_EQ(result.status, 1) << result.error;
+  EXPECT_THAT(result.output,
+              HasSubstr(absl::StrCat(
+                  "  PROBLEM  cannot write to ", directory,
+                  ": Permission denied; give it to the user that runs the "
+                  "aggregator: chown USER '",
+                  directory, "'")));
+}
+
 TEST_F(AggregatorCheckTest, FindsADamagedStore) {
   MakeStore();
   std::filesystem::remove(deployment_.File("store/CURRENT"));
   ExpectProblem(
-      "the file CURRENT is missing; fleetperf-aggregator repair saves what is "
-      "sound");
+      "the file CURRENT is missing; fleetperf-aggregator repair --config FILE "
+      "saves what is sound");
 }
 
 TEST_F(AggregatorCheckTest, FindsADiskThatIsTooSmall) {

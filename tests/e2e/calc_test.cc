@@ -70,6 +70,19 @@ TEST(Calc, PrintsSeventeenDigits) {
             "{\"status\":\"ok\",\"value\":0.10000000000000001}\n");
 }
 
+TEST(Calc, ShowsHexTypesInHexadecimal) {
+  EXPECT_EQ(Calc(R"({"type":"PERF_COUNTER_RAWCOUNT_HEX","data_size":4,)"
+                 R"("raw1":{"data":48879}})")
+                .output,
+            "{\"status\":\"ok\",\"value\":48879,\"hex\":\"0xBEEF\"}\n");
+  // A double has fewer digits.
+  EXPECT_EQ(Calc(R"({"type":"PERF_COUNTER_LARGE_RAWCOUNT_HEX",)"
+                 R"("raw1":{"data":18446744073709551615}})")
+                .output,
+            "{\"status\":\"ok\",\"value\":1.8446744073709552e+19,"
+            "\"hex\":\"0xFFFFFFFFFFFFFFFF\"}\n");
+}
+
 TEST(Calc, Wrap32WrapsFourByteData) {
   const std::string line = R"({"type":"PERF_COUNTER_DELTA","data_size":4,)"
                            R"("raw0":{"data":4294967290},"raw1":{"data":4}})";

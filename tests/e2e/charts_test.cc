@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,9 +13,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "tests/e2e/deployment.h"
 #include "tests/support/temp_directory.h"
 
@@ -22,8 +24,10 @@ namespace fleetperf::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
@@ -33,22 +37,6 @@ using ::testing::StartsWith;
 
 constexpr char kMemory[] = "\\Memory\\Available Bytes";
 constexpr char kProcesses[] = "\\System\\Processes";
-
-// Returns a command that runs the shell command `command` in a terminal of this
-// size.
-std::vector<std::string> InTerminal(const std::string& command, int columns,
-                                    int rows) {
-  return {"script",
-          "--quiet",
-          "--return",
-          "--command",
-          absl::StrCat("stty cols ", columns, " rows ", rows, "; ", command),
-          "/dev/null"};
-}
-
-std::vector<std::string> TerminalLines(const std::string& text) {
-  return absl::StrSplit(text, absl::ByAnyChar("\r\n"), absl::SkipEmpty());
-}
 
 // An aggregator with samples of an agent that has ended.
 class Charts : public ::testing::Test {
@@ -63,14 +51,10 @@ class Charts : public ::testing::Test {
 
   std::vector<std::string> RunInTerminal(const std::string& arguments,
                                          const std::string& locale) {
-    const Result result = RunCommand(
-        InTerminal(
-            absl::StrCat(Deployment::Executable("fleetperf"), " ", arguments),
-            100, 30),
-        {{"FLEETPERF_CONFIG", deployment_.File("config.yaml")},
-         {"LC_ALL", locale}});
+    const Result result =
+        deployment_.InTerminal(arguments, 100, {{"LC_ALL", locale}});
     EXPECT_EQ(result.status, 0) << result.output;
-    return TerminalLines(result.output);
+    return LinesOf(result.output);
   }
 
   Deployment deployment_;
@@ -80,16 +64,18 @@ class Charts : public ::testing::Test {
 TEST_F(Charts, QueryPrintsOneRowPerSeries) {
   const Result result = deployment_.Fleetperf(
       {"query", kMemory, kProcesses, "--since", "1h", "--step", "1s"});
-  const std::vector<std::string> lines = TerminalLines(result.output);
+  const std::vector<std::string> lines = LinesOf(result.output);
   ASSERT_THAT(lines, SizeIs(4)) << result.output;
-  EXPECT_THAT(lines[0], MatchesRegex("from 20.*Z to 20.*Z"));
+  EXPECT_THAT(lines[0],
+              MatchesRegex("from 20.*Z to 20.*Z: [0-9]+s of the last 1h"));
   EXPECT_THAT(
       lines[1],
       MatchesRegex(
-          "MACHINE  COUNTER +LAST +AVG +MIN +MAX  UNIT( +GAPS  CAUSE)?"));
+          "MACHINE  COUNTER +LAST +AVG +MIN +MAX  UNIT  COVERED( +GAPS  "
+          "CAUSE)?"));
   EXPECT_THAT(lines[2],
               MatchesRegex("box +.Memory.Available Bytes( +[0-9.,]+){4}  .iB"
-                           "( +[0-9]+  .*)?"));
+                           " +0[.][0-9] %( +[0-9]+  .*)?"));
   EXPECT_THAT(lines[3], StartsWith("box      \\System\\Processes "));
   // The row shows the same numbers as the JSON output, which has one line per
   // value.
@@ -103,10 +89,12 @@ TEST_F(Charts, QueryPrintsOneRowPerSeries) {
               HasSubstr(absl::StrCat("  ", last, "  ")));
   // Without --step, each row has a single value, the average.
   EXPECT_THAT(
-      TerminalLines(deployment_.Fleetperf({"query", kProcesses}).output),
+      LinesOf(deployment_.Fleetperf({"query", kProcesses}).output),
       ElementsAre("mean of the last 5m",
-                  MatchesRegex("MACHINE  COUNTER +VALUE( +NEWEST SAMPLE)?"),
-                  MatchesRegex("box +.System.Processes +[0-9,.]+( +.*old)?")));
+                  MatchesRegex("MACHINE  COUNTER +VALUE( +NEWEST SAMPLE)?"
+                               "  COVERED"),
+                  MatchesRegex("box +.System.Processes +[0-9,.]+( +.*old)?"
+                               " +[0-9.]+ %")));
 }
 
 TEST_F(Charts, QueryPrintsTrendsInTerminal) {
@@ -129,13 +117,15 @@ TEST_F(Charts, PlotDrawsInTerminal) {
   // last row of the terminal is for the prompt.
   ASSERT_THAT(lines, SizeIs(2 + 2 * 13));
   EXPECT_EQ(lines[0], absl::StrCat(kProcesses, ", ", kMemory));
-  EXPECT_THAT(lines[1], MatchesRegex("from 20.*Z to 20.*Z, one value per 1s"));
-  // Panels are sorted by machine and path.
-  EXPECT_THAT(lines[2], HasSubstr("Available Bytes, in "));
-  EXPECT_THAT(lines[14],
+  EXPECT_THAT(lines[1],
+              MatchesRegex("values in [0-9]+s of 1h, one per 1s, from "
+                           "20.*Z to 20.*Z"));
+  // Panels are in the order of the paths.
+  EXPECT_THAT(lines[2], EndsWith("  Processes"));
+  EXPECT_THAT(lines[14], EndsWith("━━\x1b[0m \\\\box\\System\\Processes"));
+  EXPECT_THAT(lines[15], HasSubstr("Available Bytes, in "));
+  EXPECT_THAT(lines[27],
               EndsWith("━━\x1b[0m \\\\box\\Memory\\Available Bytes"));
-  EXPECT_THAT(lines[15], EndsWith("  Processes"));
-  EXPECT_THAT(lines[27], EndsWith("━━\x1b[0m \\\\box\\System\\Processes"));
 
   // A pipe gets no colors, and only characters of the locale.
   const Result piped = RunCommand(
@@ -143,9 +133,89 @@ TEST_F(Charts, PlotDrawsInTerminal) {
        "1m"},
       {{"FLEETPERF_CONFIG", deployment_.File("config.yaml")}, {"LC_ALL", "C"}});
   EXPECT_EQ(piped.status, 0) << piped.error;
-  EXPECT_THAT(TerminalLines(piped.output), SizeIs(24));
+  EXPECT_THAT(LinesOf(piped.output), SizeIs(24));
   EXPECT_THAT(piped.output, AllOf(HasSubstr("*"), Not(HasSubstr("\x1b")),
                                   Not(HasSubstr("─"))));
+}
+
+TEST_F(Charts, SayWhatTheyCoverOfALongTime) {
+  const std::vector<std::string> table =
+      LinesOf(deployment_
+                  .Fleetperf({"query", "\\System\\Context Switches/sec",
+                              "--since", "7d"})
+                  .output);
+  ASSERT_THAT(table, SizeIs(3));
+  EXPECT_EQ(table[0], "mean of the last 7d");
+  EXPECT_THAT(table[1], HasSubstr("  COVERED"));
+  EXPECT_THAT(table[2], ContainsRegex(" /s  .* <0.1 %"));
+  // The step is that of the samples, not a hundredth of the time.
+  const std::vector<std::string> chart =
+      RunInTerminal(absl::StrCat("plot '", kProcesses, "' --since 7d"), "C");
+  ASSERT_THAT(chart, SizeIs(Gt(2)));
+  EXPECT_THAT(chart[1],
+              MatchesRegex("values in [0-9]+s of 7d, one per 1s, from 20.*"));
+  // The axis is the asked time.
+  const std::vector<std::string> words = absl::StrSplit(chart[1], ' ');
+  ASSERT_THAT(words, SizeIs(12));
+  const auto time_of = [](const std::string& text) {
+    return TimeOf({{"time", text}});
+  };
+  EXPECT_EQ(time_of(words[11]) - time_of(words[9]), absl::Hours(7 * 24));
+  const std::string svg = deployment_.File("week.svg");
+  EXPECT_EQ(
+      deployment_
+          .Fleetperf({"plot", kProcesses, "--since", "7d", "--output", svg})
+          .status,
+      0);
+  EXPECT_THAT(ReadFile(svg).value_or(""),
+              ContainsRegex("values in [0-9]+s of 7d, one per 1s, from 20"));
+}
+
+TEST_F(Charts, SayThatNothingIsSelected) {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"query", kProcesses},
+        {"query", kProcesses, "--step", "1s"},
+        {"query", kProcesses, "--format", "json"},
+        {"query", kProcesses, "--format", "csv"},
+        {"query", kProcesses, "--format", "pdh-csv"},
+        {"query", kProcesses, "--pivot"},
+        {"query", kProcesses, "--agg", "sum"},
+        {"query", absl::StrCat(kProcesses, " * 2")},
+        {"plot", kProcesses, "--step", "1s"},
+        {"plot", kProcesses, "--output", deployment_.File("nothing.svg")}}) {
+    SCOPED_TRACE(absl::StrJoin(command, " "));
+    std::vector<std::string> arguments = command;
+    arguments.insert(arguments.end(), {"--where", "> 1000000"});
+    const Result result = deployment_.Fleetperf(arguments);
+    EXPECT_EQ(result.status, 2);
+    EXPECT_EQ(result.output, "");
+    EXPECT_EQ(
+        result.error,
+        "fleetperf: no series has a value that is > 1000000 in this "
+        "time; to see their values, repeat the command without --where\n");
+  }
+  EXPECT_FALSE(FileExists(deployment_.File("nothing.svg")));
+
+  const Result check =
+      deployment_.Fleetperf({"check", kProcesses, "--where", "> 1000000"});
+  EXPECT_EQ(check.status, 0);
+  EXPECT_EQ(check.output, "FLEETPERF OK - no value is > 1000000\n");
+  // A later value may satisfy it.
+  const auto watch =
+      deployment_.StartFleetperf({"watch", kProcesses, "--where", "> 1000000"});
+  ASSERT_TRUE(watch->WaitForError("no value is > 1000000 yet; waiting"));
+  watch->Signal(SIGINT);
+  EXPECT_EQ(watch->Wait(), 2);
+  EXPECT_TRUE(
+      watch->WaitForError("no value was > 1000000; to see the values, repeat"));
+  EXPECT_EQ(watch->output(), "");
+}
+
+TEST_F(Charts, CsvHasTimesOfSpreadsheets) {
+  EXPECT_THAT(
+      deployment_.Fleetperf({"query", kProcesses, "--format", "csv"}).output,
+      ContainsRegex(",20[0-9]{2}-[0-9]{2}-[0-9]{2} "
+                    "[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3},"));
 }
 
 TEST_F(Charts, PlotWritesSvgAndPngFiles) {
@@ -176,6 +246,10 @@ TEST_F(Charts, PlotWritesSvgAndPngFiles) {
   EXPECT_EQ(refused.status, 1);
   EXPECT_THAT(refused.error, HasSubstr("does not end in .svg or .png"));
   EXPECT_FALSE(FileExists(jpeg));
+  const std::string nowhere = deployment_.File("no-directory/chart.svg");
+  EXPECT_THAT(
+      deployment_.Fleetperf({"plot", kProcesses, "--output", nowhere}).error,
+      HasSubstr(absl::StrCat(nowhere, ": ")));
 }
 
 TEST(Progress, IsShownInTerminalUntilCommandEnds) {
@@ -185,7 +259,7 @@ TEST(Progress, IsShownInTerminalUntilCommandEnds) {
   const std::string decode =
       absl::StrCat(Deployment::Executable("fleetperf"), " decode ", pipe,
                    " --format csv > /dev/null");
-  Process process(InTerminal(decode, 80, 24));
+  Process process(TerminalCommand(decode, 80));
   // The command waits for the data written below. It is at least 2 s.
   ASSERT_TRUE(process.WaitForOutput(" s: [....................]   0 %"));
   std::ofstream(pipe) << "no block";

@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "base/units.h"
+#include "base/text/units.h"
 #include "nlohmann/json.hpp"
 #include "perflib/clocks.h"
 #include "tests/e2e/deployment.h"

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/sha256.h"
 #include "base/zstd.h"
 #include "perflib/clocks.h"
 #include "tests/e2e/deployment.h"
@@ -123,6 +124,8 @@ TEST(Delivery, RejectsMalformedBatchAndStoresTheRest) {
   auto poison = MakeNumberBatch("box", kEpoch, 2, start_100nsec);
   poison.mutable_batch()->set_payload("\xff\xff\xff\xff");
   poison.mutable_batch()->set_content_size(4);
+  poison.mutable_batch()->set_fingerprint(
+      Fingerprint(poison.batch().payload()));
   agent.Send(poison);
   agent.Send(MakeNumberBatch("box", kEpoch, 3, start_100nsec));
 
@@ -162,6 +165,8 @@ TEST(Delivery, ReadsStreamInDebtAfterPause) {
   poison.mutable_batch()->set_compression(v1::COMPRESSION_ZSTD);
   poison.mutable_batch()->set_content_size(
       static_cast<uint32_t>(content.size()));
+  poison.mutable_batch()->set_fingerprint(
+      Fingerprint(poison.batch().payload()));
   for (uint64_t sequence = 2; sequence <= 7; ++sequence) {
     poison.mutable_batch()->set_sequence(sequence);
     ASSERT_TRUE(agent.Send(poison));

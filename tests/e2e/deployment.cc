@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -9,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/files.h"
+#include "base/os/files.h"
 
 namespace fleetperf::testing {
 
@@ -102,6 +103,25 @@ std::unique_ptr<Process> Deployment::StartFleetperf(
                      {"FLEETPERF_CONFIG", File("config.yaml")}});
 }
 
+Result Deployment::Shell(const std::string& arguments,
+                         std::map<std::string, std::string> environment) const {
+  environment["FLEETPERF_CONFIG"] = File("config.yaml");
+  return RunCommand(
+      {"sh", "-c", absl::StrCat(Executable("fleetperf"), " ", arguments)},
+      environment);
+}
+
+Result Deployment::InTerminal(
+    const std::string& arguments, int columns,
+    std::map<std::string, std::string> environment) const {
+  environment["FLEETPERF_CONFIG"] = File("config.yaml");
+  environment.try_emplace("TERM", "xterm");
+  return RunCommand(
+      TerminalCommand(absl::StrCat(Executable("fleetperf"), " ", arguments),
+                      columns),
+      environment);
+}
+
 std::vector<nlohmann::json> Deployment::Json(
     std::vector<std::string> arguments) const {
   arguments.insert(arguments.end(), {"--format", "json"});
@@ -138,6 +158,25 @@ std::string Deployment::Executable(const std::string& name) {
 
 void Deployment::Write(const std::string& path, const std::string& text) {
   ASSERT_TRUE(WriteFile(path, text).ok()) << path;
+}
+
+std::vector<std::string> TerminalCommand(const std::string& command,
+                                         int columns, int rows) {
+  return {"script",
+          "--quiet",
+          "--return",
+          "--command",
+          absl::StrCat("stty cols ", columns, " rows ", rows, "; ", command),
+          "/dev/null"};
+}
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  return absl::StrSplit(text, absl::ByAnyChar("\r\n"), absl::SkipEmpty());
+}
+
+int WidthOf(const std::string& text) {
+  return static_cast<int>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 absl::Time TimeOf(const nlohmann::json& line) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/credentials.h"
+#include "base/tls/credentials.h"
 #include "nlohmann/json_fwd.hpp"
 #include "tests/e2e/process.h"
 #include "tests/support/temp_directory.h"
@@ -57,6 +57,13 @@ class Deployment {
   Result Fleetperf(std::vector<std::string> arguments) const;
   std::unique_ptr<Process> StartFleetperf(
       std::vector<std::string> arguments) const;
+  // Same with the arguments of a shell command, which may redirect and pipe.
+  Result Shell(const std::string& arguments,
+               std::map<std::string, std::string> environment = {}) const;
+  // Same in a terminal, created by script(1). It is an xterm unless
+  // `environment` has TERM.
+  Result InTerminal(const std::string& arguments, int columns,
+                    std::map<std::string, std::string> environment = {}) const;
 
   // Runs fleetperf with --format json and returns the parsed lines.
   std::vector<nlohmann::json> Json(std::vector<std::string> arguments) const;
@@ -76,6 +83,16 @@ class Deployment {
   TempDirectory directory_;
   std::string address_ = "127.0.0.1:0";
 };
+
+// Returns a command that runs a shell command in a terminal of this size.
+std::vector<std::string> TerminalCommand(const std::string& command,
+                                         int columns, int rows = 30);
+
+// Returns the lines of an output, also of a terminal's, that are not empty.
+std::vector<std::string> LinesOf(const std::string& text);
+
+// Returns the number of UTF-8 characters.
+int WidthOf(const std::string& text);
 
 // Returns the field "time" of a line of fleetperf --format json.
 absl::Time TimeOf(const nlohmann::json& line);

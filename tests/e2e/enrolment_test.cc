@@ -1,18 +1,25 @@
 // Tests of `fleetperf pki token` and `serve`, and `fleetperf-agent enroll`.
 
 #include <gmock/gmock.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "base/enrolment_token.h"
-#include "base/files.h"
+#include "base/os/files.h"
+#include "base/os/input_file.h"
+#include "base/tls/enrolment_token.h"
+#include "fleetperf/v1/enrolment.grpc.pb.h"
 #include "tests/e2e/deployment.h"
 #include "tests/support/status_matchers.h"
 
@@ -27,11 +34,11 @@ class Enrolment : public ::testing::Test {
     server_ = std::make_unique<Process>(std::vector<std::string>{
         Deployment::Executable("fleetperf"), "pki", "serve", "--directory",
         deployment_.directory(), "--listen", "127.0.0.1:0"});
-    const std::string listening = "listening on port ";
+    const std::string listening = "listening on 127.0.0.1:";
     ASSERT_TRUE(server_->WaitForError(listening));
     const std::string log = server_->error();
     const size_t at = log.find(listening) + listening.size();
-    port_ = log.substr(at, log.find('\n', at) - at);
+    port_ = log.substr(at, log.find(' ', at) - at);
   }
 
   // Returns a new token.
@@ -92,7 +99,7 @@ TEST_F(Enrolment, GivesAnAgentItsCertificateOnce) {
   const std::string token = Token("web-1");
   const Result enrolled = Enroll("web-1", token);
   ASSERT_EQ(enrolled.status, 0) << enrolled.error;
-  EXPECT_OK(ReadSecret(File("web-1", ".key")));
+  EXPECT_OK(ReadSecretFile(File("web-1", ".key")));
   const Process agent({Deployment::Executable("fleetperf-agent"), "--config",
                        deployment_.File("web-1.yaml")});
   deployment_.WaitForSamples("web-1");
@@ -145,6 +152,44 @@ TEST_F(Enrolment, SpendsNoTokenIfTheKeyCannotBeWritten) {
 TEST_F(Enrolment, RefusesExpiredTokens) {
   ExpectRefused("web-1", Token("web-1", {"--valid", "1ms"}),
                 "the token expired at");
+}
+
+// Collects tokens, as the holder of an aggregator's certificate would.
+class TokenCollector : public v1::EnrolmentService::Service {
+ public:
+  grpc::Status Enroll(grpc::ServerContext*, const v1::EnrollRequest*,
+                      v1::EnrollResponse*) override {
+    ++tokens_;
+    return grpc::Status::OK;
+  }
+  int tokens() const { return tokens_; }
+
+ private:
+  std::atomic<int> tokens_ = 0;
+};
+
+TEST_F(Enrolment, SendsNoTokenToAnAggregator) {
+  const TlsFiles stolen = deployment_.Issue("aggregator", {"127.0.0.1"});
+  grpc::SslServerCredentialsOptions options(
+      GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
+  options.pem_key_cert_pairs.push_back(
+      {*ReadFile(stolen.key),
+       *ReadFile(stolen.certificate) + *ReadFile(stolen.authority)});
+  TokenCollector collector;
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(options),
+                           &port);
+  builder.RegisterService(&collector);
+  const auto server = builder.BuildAndStart();
+  ASSERT_NE(server, nullptr);
+
+  const std::string token = Token("web-1");
+  const std::string honest = std::exchange(port_, absl::StrCat(port));
+  ExpectRefused("web-1", token, "cannot enroll");
+  EXPECT_EQ(collector.tokens(), 0);
+  port_ = honest;
+  EXPECT_EQ(Enroll("web-1", token).status, 0);
 }
 
 TEST_F(Enrolment, RefusesServersOfOtherAuthorities) {

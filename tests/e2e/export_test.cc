@@ -19,7 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "perflib/clocks.h"
 #include "tests/bench/http_client.h"
 #include "tests/bench/peer_executable.h"
@@ -135,7 +135,8 @@ class DiskSource : public BatchWriter {
               rows);
     }
     v1::CollectRequest request;
-    *request.mutable_batch() = MakeBatch(kEpoch, ++batches_, TakeContent());
+    *request.mutable_batch() =
+        MakeSealedBatch(kEpoch, ++batches_, TakeContent());
     return request;
   }
 

@@ -6,9 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/channel.h"
-#include "base/rpc_error.h"
-#include "base/units.h"
+#include "base/rpc/channel.h"
+#include "base/rpc/rpc_error.h"
+#include "base/sha256.h"
+#include "base/text/units.h"
 #include "fleetperf/v1/collection.grpc.pb.h"
 #include "perflib/clocks.h"
 #include "perflib/counter_type.h"
@@ -54,6 +55,7 @@ void AddDefinitions(const std::string& machine, v1::Definitions* definitions) {
 void SetContent(const v1::BatchContent& content, v1::Batch* batch) {
   batch->set_payload(content.SerializeAsString());
   batch->set_content_size(static_cast<uint32_t>(batch->payload().size()));
+  batch->set_fingerprint(Fingerprint(batch->payload()));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "base/credentials.h"
+#include "base/tls/credentials.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "tests/e2e/deployment.h"
 

@@ -1,18 +1,28 @@
 // Machines that leave the fleet, and machines that are missing from it.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "base/os/files.h"
 #include "perflib/clocks.h"
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/fake_agent.h"
@@ -22,6 +32,7 @@ namespace fleetperf::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -199,6 +210,150 @@ TEST_F(FleetLife, MachineThatIsAwayIsMissingAlsoIfItsClockWasAhead) {
                                      "which is of "));
 }
 
+// The name of the host in a namespace of its own, for processes that the test
+// starts. The destructor returns to the host's namespace.
+class OwnHostName {
+ public:
+  OwnHostName()
+      : outer_(open("/proc/thread-self/ns/uts", O_RDONLY | O_CLOEXEC)),
+        is_own_(outer_ >= 0 && unshare(CLONE_NEWUTS) == 0) {}
+  ~OwnHostName() {
+    if (is_own_) {
+      EXPECT_EQ(setns(outer_, CLONE_NEWUTS), 0);
+    }
+    if (outer_ >= 0) close(outer_);
+  }
+  OwnHostName(const OwnHostName&) = delete;
+  OwnHostName& operator=(const OwnHostName&) = delete;
+
+  // Returns whether the name could be set, which takes permissions.
+  bool Set(const std::string& name) const {
+    return is_own_ && sethostname(name.data(), name.size()) == 0;
+  }
+
+ private:
+  const int outer_;
+  const bool is_own_;
+};
+
+class AgentOfHost : public FleetLife {
+ protected:
+  // Writes a configuration without a name, with a certificate for `name`, and
+  // starts the agent.
+  std::unique_ptr<Process> StartAgentFor(const std::string& name) {
+    Deployment::Write(config_,
+                      absl::StrCat("aggregators: ['", deployment_.address(),
+                                   "']\nstate_directory: state\n",
+                                   Deployment::TlsSection(
+                                       deployment_.Issue("agent", {name}))));
+    return std::make_unique<Process>(std::vector<std::string>{
+        Deployment::Executable("fleetperf-agent"), "--config", config_});
+  }
+
+  const std::string config_ = deployment_.File("host.yaml");
+  OwnHostName host_;
+};
+
+// Its agent may start before a machine has its name.
+TEST_F(AgentOfHost, WaitsForTheHostsName) {
+  if (!host_.Set("localhost")) GTEST_SKIP() << "cannot set a host's name";
+  const auto aggregator = deployment_.StartAggregator();
+  const auto agent = StartAgentFor("web-1");
+  ASSERT_TRUE(agent->WaitForError(
+      "the host has no name yet (\"localhost\"): waiting until it has one; to "
+      "start now, set \"name\" in the agent's configuration to a name in the "
+      "certificate: web-1"));
+  EXPECT_THAT(agent->error(), Not(HasSubstr("collecting from")));
+  const Result check = RunCommand({Deployment::Executable("fleetperf-agent"),
+                                   "check", "--config", config_});
+  EXPECT_THAT(check.output, HasSubstr("the host has no name yet"));
+  ASSERT_TRUE(host_.Set("web-1"));
+  EXPECT_TRUE(agent->WaitForError("collecting from web-1")) << agent->error();
+  deployment_.WaitForSamples("web-1");
+  EXPECT_EQ(StateOf(deployment_, "localhost"), "");
+  Stop(agent.get());
+}
+
+TEST_F(AgentOfHost, StopsWhileItWaitsForAName) {
+  if (!host_.Set("localhost")) GTEST_SKIP() << "cannot set a host's name";
+  const auto aggregator = deployment_.StartAggregator();
+  const auto agent = StartAgentFor("web-1");
+  ASSERT_TRUE(agent->WaitForError("the host has no name yet"))
+      << agent->error();
+  Stop(agent.get());
+}
+
+// A host may have a name from its image until it gets its own.
+TEST_F(AgentOfHost, AdoptsTheNameInItsCertificate) {
+  if (!host_.Set("image")) GTEST_SKIP() << "cannot set a host's name";
+  const auto aggregator = deployment_.StartAggregator();
+  const auto agent = StartAgentFor("web-1");
+  ASSERT_TRUE(agent->WaitForError("does not name \"image\""));
+  ASSERT_TRUE(host_.Set("web-1"));
+  EXPECT_TRUE(agent->WaitForError(
+      "the host's name was image, and is web-1, as in the certificate"));
+  deployment_.WaitForSamples("web-1");
+  Stop(agent.get());
+}
+
+// Returns the number of bytes in the directory's files.
+uintmax_t BytesIn(const std::string& directory) {
+  uintmax_t bytes = 0;
+  std::error_code ignored;
+  for (const auto& file :
+       std::filesystem::recursive_directory_iterator(directory, ignored)) {
+    if (file.is_regular_file(ignored)) bytes += file.file_size(ignored);
+  }
+  return bytes;
+}
+
+// Two real agents: the second one has a copy of the first one's certificate and
+// state, with samples of the first one's process, and takes its place.
+TEST_F(FleetLife, NamesAMachineAndItsCloneUntilTheCloneStops) {
+  auto aggregator = deployment_.StartAggregator();
+  const std::string settings = "delivery: {batch_period: 0s}\n";
+  const auto first = deployment_.StartAgent("box", settings);
+  deployment_.WaitForSamples("box");
+  Stop(aggregator.get());
+  ASSERT_TRUE(first->WaitForError("; trying again")) << first->error();
+  const std::string state = deployment_.File("state-box");
+  const std::string copy = deployment_.File("state-clone");
+  // The spool saves the samples that it cannot send.
+  const uintmax_t before = BytesIn(state);
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (BytesIn(state) < before + 100'000 && absl::Now() < deadline) {
+    std::this_thread::yield();
+  }
+  std::filesystem::copy(state, copy, std::filesystem::copy_options::recursive);
+  aggregator = deployment_.StartAggregator();
+  ASSERT_TRUE(first->WaitForError("connected to the aggregator", 2));
+
+  const auto config = ReadFile(deployment_.File("box.yaml"));
+  ASSERT_TRUE(config.ok());
+  Deployment::Write(
+      deployment_.File("clone.yaml"),
+      absl::StrReplaceAll(*config, {{"state-box", "state-clone"}}));
+  Process clone({Deployment::Executable("fleetperf-agent"), "--config",
+                 deployment_.File("clone.yaml")});
+  EXPECT_TRUE(clone.WaitForError("connected to the aggregator"))
+      << clone.error();
+  EXPECT_TRUE(first->WaitForError("another agent named \"box\" is connected"))
+      << first->error();
+  EXPECT_TRUE(aggregator->WaitForError("two agents are named \"box\""))
+      << aggregator->error();
+  EXPECT_THAT(aggregator->error(), HasSubstr("and replaces it"));
+  EXPECT_THAT(
+      std::string(deployment_.Json({"machines"})[0]["name_conflict"]),
+      ContainsRegex("connected from .*:[0-9]+, another one from .*:[0-9]+"));
+  EXPECT_EQ(deployment_.Json({"status"})[0]["name_conflicts"], 1);
+
+  Stop(&clone);
+  ASSERT_TRUE(first->WaitForError("connected to the aggregator", 3));
+  EXPECT_TRUE(deployment_.Json({"machines"})[0]["name_conflict"].is_null());
+  EXPECT_EQ(deployment_.Json({"status"})[0]["name_conflicts"], 0);
+  Stop(first.get());
+}
+
 // An agent may collect from the machine of the aggregator, too.
 TEST_F(FleetLife, MachineOfTheAggregatorsOwnCountersIsNotForgotten) {
   const auto aggregator = deployment_.StartAggregator("name: Central\n");
@@ -215,7 +370,7 @@ TEST_F(FleetLife, MachineOfTheAggregatorsOwnCountersIsNotForgotten) {
 }
 
 // Returns the number of lines that name the machine.
-int LinesOf(const Process& watch, const std::string& machine) {
+int RowsOf(const Process& watch, const std::string& machine) {
   int lines = 0;
   for (const absl::string_view line : absl::StrSplit(watch.output(), '\n')) {
     lines += absl::StrContains(line, machine);
@@ -259,7 +414,7 @@ machine_labels:
   const auto watch = deployment_.StartFleetperf(
       {"watch", path, "--label", "role=web", "--format", "json"});
   ASSERT_TRUE(watch->WaitForOutput("web-1", 2)) << watch->error();
-  EXPECT_EQ(LinesOf(*watch, "web-2"), 0);
+  EXPECT_EQ(RowsOf(*watch, "web-2"), 0);
 
   deployment_.WriteAggregatorConfig(plan + R"(
 machine_labels:
@@ -305,9 +460,9 @@ machine_labels:
   // While another machine has three values, web-1 has none.
   bool has_left = false;
   for (int i = 0; i < 10 && !has_left; ++i) {
-    const int before = LinesOf(*watch, "web-1");
-    ASSERT_TRUE(watch->WaitForOutput("web-2", LinesOf(*watch, "web-2") + 3));
-    has_left = LinesOf(*watch, "web-1") == before;
+    const int before = RowsOf(*watch, "web-1");
+    ASSERT_TRUE(watch->WaitForOutput("web-2", RowsOf(*watch, "web-2") + 3));
+    has_left = RowsOf(*watch, "web-1") == before;
   }
   EXPECT_TRUE(has_left);
 }

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "base/credentials.h"
+#include "base/tls/credentials.h"
 #include "tests/support/raw_connection.h"
 
 namespace fleetperf::testing {

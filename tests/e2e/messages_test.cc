@@ -10,13 +10,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "tests/e2e/deployment.h"
 
 namespace fleetperf::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -53,8 +54,8 @@ TEST(Messages, UnknownFlagsAndCommandsGetSuggestions) {
 TEST(Messages, HelpShowsExamples) {
   const std::string fleetperf = Deployment::Executable("fleetperf");
   for (const std::string command :
-       {"machines", "countersets", "counters", "instances", "query", "plot",
-        "watch", "status", "confirm-clock"}) {
+       {"machines", "countersets", "counters", "instances", "find", "query",
+        "plot", "watch", "status", "confirm-clock"}) {
     const Result help = RunCommand({fleetperf, command, "--help"});
     EXPECT_EQ(help.status, 0);
     EXPECT_THAT(help.output, AllOf(HasSubstr("Examples:"),
@@ -147,6 +148,24 @@ TEST(Messages, CheckSaysWhatRightsAndHardwareDoNotGive) {
   }
 }
 
+TEST(Messages, CheckNamesFilesThatTheMachineLacks) {
+  Deployment deployment;
+  auto aggregator = deployment.StartAggregator();
+  const std::string root = deployment.File("root");
+  std::filesystem::create_directories(root + "/proc");
+  Deployment::Write(root + "/proc/stat", "cpu  1 0 0 1\ncpu0 1 0 0 1\n");
+  Deployment::Write(root + "/proc/meminfo", "MemTotal: 1000 kB\n");
+  const std::string config = deployment.WriteAgentConfig(
+      "box", {},
+      absl::StrCat("root: ", root, "\nqueries: [{counterset: Memory}]\n"));
+  const Result result = RunCommand(
+      {Deployment::Executable("fleetperf-agent"), "check", "--config", config});
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_THAT(result.output,
+              HasSubstr(absl::StrCat("limited: Memory. cannot read ", root,
+                                     "/proc/vmstat: ")));
+}
+
 TEST(Messages, CheckReportsCountersetsAndProblems) {
   Deployment deployment;
   auto aggregator = deployment.StartAggregator();
@@ -221,6 +240,31 @@ TEST(Messages, CheckReportsCountersetsAndProblems) {
                                      deployment.address(), ": nothing ")));
 }
 
+// The commands that messages advise would refuse these names.
+TEST(Messages, AdviceIsWithinTheRulesOfItsCommands) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  ExpectMessage(
+      deployment.Fleetperf({"machines", "--aggregator", "https://agg:7443"}), 1,
+      "\"https://agg:7443\" is a URL; write it without \"https://\"");
+  const std::string config = deployment.WriteAgentConfig(
+      "box", {}, "queries: [{counterset: System}]\n");
+  const std::string name = "M\u00FCller-PC";
+  const Result check =
+      RunCommand({Deployment::Executable("fleetperf-agent"), "check",
+                  "--config", config, "--name", name});
+  EXPECT_EQ(check.status, 1);
+  EXPECT_THAT(check.output,
+              AllOf(HasSubstr(absl::StrCat(
+                        "\"", name, "\" is not allowed in a certificate")),
+                    HasSubstr("another name with \"name\""),
+                    Not(HasSubstr("pki issue"))));
+  const Result issue =
+      RunCommand({Deployment::Executable("fleetperf"), "pki", "issue", "agent",
+                  name, "--directory", deployment.directory()});
+  ExpectMessage(issue, 1, "is not allowed in a certificate");
+}
+
 TEST(Messages, PortInUseIsNamed) {
   Deployment deployment;
   const auto first = deployment.StartAggregator();
@@ -284,7 +328,9 @@ TEST(Messages, UnknownNamesGetSuggestions) {
                 "did you mean \"System\"?");
   ExpectMessage(deployment.Fleetperf({"query", "\\System\\Processes", "--from",
                                       "2001-01-01", "--to", "2001-01-02"}),
-                2, "no samples in this time");
+                2,
+                "there are no samples in this time; the oldest sample after it "
+                "is of 20");
   ExpectMessage(deployment.Fleetperf(
                     {"query", "\\System\\Processes", "--since", "yesterday"}),
                 1, "--since: \"yesterday\" is not a duration");
@@ -301,9 +347,20 @@ TEST(Messages, ListsDescribeMachine) {
   EXPECT_THAT(deployment.Fleetperf({"countersets"}).output,
               AllOf(HasSubstr("Processor Information"), HasSubstr("Memory"),
                     HasSubstr("Process V2")));
+  // Units of tables are those of values.
   EXPECT_THAT(deployment.Fleetperf({"counters", "System"}).output,
-              AllOf(HasSubstr("Context Switches/sec"),
-                    HasSubstr("PERF_COUNTER_COUNTER")));
+              AllOf(ContainsRegex("Context Switches/sec +0  /s .*"
+                                  "PERF_COUNTER_COUNTER"),
+                    Not(HasSubstr(" 1/s"))));
+  EXPECT_THAT(deployment.Fleetperf({"find", "context switches"}).output,
+              AllOf(HasSubstr("  /s "), Not(HasSubstr(" 1/s"))));
+  // A rate needs two samples.
+  deployment.Fleetperf(
+      {"watch", "\\System\\Context Switches/sec", "--count", "2"});
+  EXPECT_THAT(
+      deployment.Fleetperf({"explain", "\\System\\Context Switches/sec"})
+          .output,
+      ContainsRegex("result +[0-9.]+ /s\n"));
   EXPECT_THAT(
       deployment.Fleetperf({"instances", "Processor Information"}).output,
       AllOf(HasSubstr("0,0"), HasSubstr("_Total")));

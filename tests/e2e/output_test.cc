@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,7 +13,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/clock.h"
+#include "absl/time/time.h"
+#include "base/os/clock.h"
+#include "base/text/units.h"
 #include "perflib/clocks.h"
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/fake_agent.h"
@@ -24,23 +25,18 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Lt;
 using ::testing::Not;
+using ::testing::Pair;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
 constexpr char kNumber[] = "\\Numbers\\Number";
-
-std::vector<std::string> LinesOf(const std::string& text) {
-  return absl::StrSplit(text, absl::ByAnyChar("\r\n"), absl::SkipEmpty());
-}
-
-// Returns the number of UTF-8 characters.
-int WidthOf(const std::string& text) {
-  return static_cast<int>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
 
 // An aggregator with a machine whose ticks ended three minutes ago.
 class Output : public ::testing::Test {
@@ -57,27 +53,15 @@ class Output : public ::testing::Test {
     }
   }
 
-  // Runs a shell command that finds the deployment.
-  Result Shell(const std::string& arguments,
-               std::map<std::string, std::string> environment = {}) const {
-    environment["FLEETPERF_CONFIG"] = deployment_.File("config.yaml");
-    return RunCommand(
-        {"sh", "-c",
-         absl::StrCat(Deployment::Executable("fleetperf"), " ", arguments)},
-        environment);
+  Result Shell(
+      const std::string& arguments,
+      const std::map<std::string, std::string>& environment = {}) const {
+    return deployment_.Shell(arguments, environment);
   }
-
-  // Same in a terminal.
-  Result InTerminal(const std::string& arguments, int columns,
-                    std::map<std::string, std::string> environment = {}) const {
-    environment["FLEETPERF_CONFIG"] = deployment_.File("config.yaml");
-    environment.try_emplace("TERM", "xterm");
-    return RunCommand(
-        {"script", "--quiet", "--return", "--command",
-         absl::StrCat("stty cols ", columns, " rows 30; ",
-                      Deployment::Executable("fleetperf"), " ", arguments),
-         "/dev/null"},
-        environment);
+  Result InTerminal(
+      const std::string& arguments, int columns,
+      const std::map<std::string, std::string>& environment = {}) const {
+    return deployment_.InTerminal(arguments, columns, environment);
   }
 
   Deployment deployment_;
@@ -105,6 +89,12 @@ TEST_F(Output, TableSaysWhatItsValuesAreAndHowOld) {
       deployment_.Json({"query", kNumber, "--since", "1m", "--to", end});
   ASSERT_THAT(until, SizeIs(1));
   EXPECT_FALSE(until[0].contains("newest_sample"));
+  // An age is that of now, not that of the end.
+  const absl::Time later = TimeOf(raw[4]) + absl::Seconds(20);
+  EXPECT_THAT(Shell(absl::StrCat("query '\\Numbers\\Number' --since 1m --to ",
+                                 FormatUtc(later)))
+                  .output,
+              ContainsRegex("[0-9:]+Z, [23]m[0-9]+s old"));
 }
 
 TEST_F(Output, WatchMarksDeadMachine) {
@@ -166,11 +156,172 @@ TEST_F(Output, MachineThatStoppedBeforeTheTimeIsNamed) {
   EXPECT_EQ(Shell("check '\\Numbers\\Number' --since 1m --stale 1h").status, 0);
 }
 
-TEST_F(Output, TablesFitTerminalUnlessWide) {
+// Sums and counts leave out their samples, which are of another time.
+TEST(Clocks, WrongOnesAreNamedWithHowFar) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  std::vector<std::unique_ptr<FakeAgent>> agents;
+  const auto connect = [&](const std::string& name, absl::Duration ahead) {
+    agents.push_back(std::make_unique<FakeAgent>(
+        deployment.address(), deployment.Issue("agent", {name}),
+        MakeHello(name, kEpoch, 1, 0)));
+    FakeAgent& agent = *agents.back();
+    ASSERT_TRUE(agent.Receive()->has_welcome());
+    const absl::Time start = Clock::Real().Now() + ahead;
+    ASSERT_TRUE(agent.Send(MakeNumberBatch(
+        name, kEpoch, 1, perflib::PerfTime100NSecFromTime(start))));
+    ASSERT_TRUE(agent.ReceiveAck(1));
+  };
+  connect("fast", absl::Hours(2));
+  connect("right", -absl::Seconds(1));
+  connect("slow", -absl::Hours(1));
+  connect("exact", -absl::Seconds(1));
+  // Longer than a machine that stopped is missed.
+  connect("slower", -absl::Hours(24 * 8));
+  const std::vector<std::string> count = {"query", kNumber, "--since",
+                                          "5m",    "--agg", "count"};
+  const Result table = deployment.Fleetperf(count);
+  EXPECT_EQ(table.status, 0);
+  EXPECT_THAT(
+      table.error,
+      AllOf(ContainsRegex("no samples of fast in this time: its newest is of "
+                          ".*, since its clock is (2h|1h59m).* ahead of the "
+                          "other machines' clocks; set it\n"),
+            ContainsRegex("no samples of slow in this time: its newest is of "
+                          ".*, since its clock is (1h|59m).* behind the other "
+                          "machines' clocks; set it, unless "),
+            ContainsRegex("no samples of slower in this time: its newest is of "
+                          ".*, since its clock is (192h|191h59m).* behind the "
+                          "other machines' clocks; set it, unless "),
+            Not(HasSubstr("right"))));
+  std::map<std::string, double> skews;
+  for (const auto& line : deployment.Json(count)) {
+    if (line.at("status") == "silent") {
+      skews[line.at("machine")] = line.at("clock_skew_seconds");
+    }
+  }
+  EXPECT_THAT(skews,
+              ElementsAre(Pair("fast", Gt(7000)), Pair("slow", Lt(-3500)),
+                          Pair("slower", Lt(-8 * 24 * 3600 + 100))));
+}
+
+TEST_F(Output, LocalTimesAreInEachFormat) {
+  const auto raw = deployment_.Json({"query", kNumber, "--raw"});
+  ASSERT_THAT(raw, SizeIs(5));
+  absl::Time newest;
+  ASSERT_TRUE(absl::ParseTime(absl::RFC3339_full,
+                              raw[4].at("time").get<std::string>(), &newest,
+                              nullptr));
+  const auto local = [](const char* format, absl::Time time) {
+    return absl::FormatTime(format, time,
+                            absl::FixedTimeZone((5 * 60 + 45) * 60));
+  };
+  const auto ask = [&](const std::string& arguments) {
+    const Result result =
+        Shell(absl::StrCat(arguments, " '\\Numbers\\Number' --local"),
+              {{"TZ", "XYZ-5:45"}});
+    EXPECT_EQ(result.status, 0) << result.error;
+    return result.output;
+  };
+  EXPECT_THAT(ask("query"), HasSubstr(local("%H:%M:%S+05:45, ", newest)));
+  EXPECT_THAT(ask("query --step 1s --format json"),
+              HasSubstr(local("%Y-%m-%dT%H:%M:%E*S+05:45", newest)));
+  EXPECT_THAT(ask("query --step 1s --format csv"),
+              HasSubstr(local("%Y-%m-%d %H:%M:%E3S", newest)));
+  const std::string pdh = ask("query --step 1s --format pdh-csv");
+  EXPECT_THAT(pdh, StartsWith("\"(PDH-CSV 4.0) (XYZ)(-345)\","));
+  EXPECT_THAT(pdh,
+              HasSubstr(local("%m/%d/%Y %H:%M:", newest + absl::Seconds(1))));
+  const std::string at = " --at " + local("%Y-%m-%dT%H:%M:%E*S+05:45", newest);
+  for (const std::string other :
+       {"query --step 1s --pivot --format csv", "query --raw --format csv",
+        "watch --count 1 --format csv"}) {
+    EXPECT_THAT(ask(other), HasSubstr(local("%Y-%m-%d %H:%M:%E3S", newest)))
+        << other;
+  }
+  for (const std::string& other : std::vector<std::string>{
+           "query --raw --format json", "explain --format json" + at,
+           "explain" + at, "watch --count 1 --format json"}) {
+    EXPECT_THAT(ask(other),
+                HasSubstr(local("%Y-%m-%dT%H:%M:%E*S+05:45", newest)))
+        << other;
+  }
+  EXPECT_THAT(ask("watch --count 1 --format pdh-csv"),
+              StartsWith("\"(PDH-CSV 4.0) (XYZ)(-345)\","));
+  EXPECT_THAT(ask("watch --count 1"),
+              HasSubstr(local("%H:%M:%S+05:45, ", newest)));
+  EXPECT_THAT(InTerminal("plot '\\Numbers\\Number' --step 1s --local", 120,
+                         {{"TZ", "XYZ-5:45"}})
+                  .output,
+              ContainsRegex("to 20[^ ]*[+]05:45"));
+  // Times are read in the zone, too.
+  EXPECT_THAT(ask("query --format json --from " +
+                  local("%Y-%m-%dT%H:%M:%S", newest - absl::Seconds(1))),
+              HasSubstr("\"value\""));
+
+  const std::map<std::string, std::string> misspelt = {{"TZ", "Europe/Berln"}};
+  const Result refused = Shell("query '\\Numbers\\Number' --local", misspelt);
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.error, HasSubstr("there is no zone \"Europe/Berln\""));
+  const Result check = Shell("check '\\Numbers\\Number' --local", misspelt);
+  EXPECT_EQ(check.status, 3);
+  EXPECT_THAT(check.output, StartsWith("FLEETPERF UNKNOWN - --local: "));
+}
+
+TEST_F(Output, PdhCsvHasThePartialWindowAfterTheWholeOnes) {
+  const auto raw = deployment_.Json({"query", kNumber, "--raw"});
+  ASSERT_THAT(raw, SizeIs(5));
+  const std::string end = raw[4].at("time");
+  absl::Time newest;
+  ASSERT_TRUE(absl::ParseTime(absl::RFC3339_full, end, &newest, nullptr));
+  // A window of 7 s with 1 and 2, and the next 3 s with 3, 4 and 5.
+  const std::string query = absl::StrCat(
+      "query '\\Numbers\\Number' --step 7s --format pdh-csv --to ", end,
+      " --from ",
+      absl::FormatTime(absl::RFC3339_full, newest - absl::Seconds(10),
+                       absl::UTCTimeZone()));
+  const std::vector<std::string> lines = LinesOf(Shell(query).output);
+  ASSERT_THAT(lines, SizeIs(3));
+  EXPECT_THAT(lines[1], EndsWith(",\"1.5\""));
+  EXPECT_THAT(lines[2], EndsWith(",\"4\""));
+}
+
+TEST_F(Output, PivotHasCountersAsColumns) {
+  for (const int columns : {60, 80, 120, 200}) {
+    const Result result = InTerminal("query '\\Numbers\\*' --pivot", columns);
+    EXPECT_EQ(result.status, 0);
+    const std::vector<std::string> lines = LinesOf(result.output);
+    ASSERT_THAT(lines, SizeIs(3)) << result.output;
+    EXPECT_THAT(lines[1], StartsWith("MACHINE  NUMBER  "));
+    EXPECT_THAT(lines[2], ContainsRegex("^box +3 .* old"));
+    for (const std::string& line : lines) EXPECT_LE(WidthOf(line), columns);
+  }
+  const std::vector<std::string> csv = LinesOf(
+      Shell("query '\\Numbers\\*' --pivot --step 1s --format csv").output);
+  ASSERT_THAT(csv, SizeIs(7));  // the last one is the partial window
+  EXPECT_THAT(csv[0], StartsWith("time,machine,instance,Number,"));
+  EXPECT_THAT(csv[5], HasSubstr(",box,,5"));
+  EXPECT_THAT(Shell("watch '\\Numbers\\*' --pivot --count 1").output,
+              ContainsRegex("MACHINE  NUMBER .*\nbox +5 "));
   for (const std::string command :
-       {"query '\\Numbers\\Number'", "query '\\Numbers\\Number' --step 1s",
-        "machines", "countersets", "counters Numbers"}) {
-    for (const int columns : {50, 80, 200}) {
+       {"query --format json", "query --raw", "watch --format csv"}) {
+    const Result result = Shell(command + " --pivot '\\Numbers\\Number'");
+    EXPECT_EQ(result.status, 1) << command;
+    EXPECT_THAT(result.output, IsEmpty());
+  }
+}
+
+TEST_F(Output, TablesFitTerminalUnlessWide) {
+  const auto raw = deployment_.Json({"query", kNumber, "--raw"});
+  ASSERT_THAT(raw, SizeIs(5));
+  const std::string newest = raw[4].at("time");
+  for (const std::string& command : std::vector<std::string>{
+           "query '\\Numbers\\Number'", "query '\\Numbers\\Number' --step 1s",
+           "query '\\Numbers\\Number' --step 1s --top 1", "machines", "status",
+           "countersets", "counters Numbers", "find number",
+           "explain '\\Numbers\\Number' --at " + newest}) {
+    for (const int columns : {60, 80, 120, 200}) {
+      SCOPED_TRACE(absl::StrCat(command, " in ", columns));
       const Result result = InTerminal(command, columns);
       EXPECT_EQ(result.status, 0) << result.output;
       for (const std::string& line : LinesOf(result.output)) {
@@ -179,8 +330,9 @@ TEST_F(Output, TablesFitTerminalUnlessWide) {
     }
   }
   const std::string narrow = InTerminal("query '\\Numbers\\Number'", 40).output;
-  EXPECT_THAT(narrow, AllOf(HasSubstr("\n\\Numbers\\Number\r\n"),
-                            HasSubstr("VALUE"), HasSubstr(" old")));
+  EXPECT_THAT(narrow,
+              AllOf(HasSubstr("\\Numbers\\Number\r\n"), HasSubstr("VALUE"),
+                    HasSubstr(" old"), HasSubstr("COVERED")));
   const std::string wide =
       InTerminal("query '\\Numbers\\Number' --wide", 20).output;
   EXPECT_THAT(wide, ContainsRegex("box +.Numbers.Number +3  .* old"));
@@ -193,12 +345,12 @@ TEST_F(Output, DumbTerminalGetsNoEscapeSequences) {
               Not(HasSubstr("\x1b")));
   EXPECT_THAT(InTerminal(plot, 80, {{"TERM", "dumb"}}).output,
               Not(HasSubstr("\x1b")));
-  Process watch({"script", "--quiet", "--return", "--command",
-                 absl::StrCat(Deployment::Executable("fleetperf"),
-                              " watch '\\Numbers\\Number'"),
-                 "/dev/null"},
-                {{"FLEETPERF_CONFIG", deployment_.File("config.yaml")},
-                 {"TERM", "dumb"}});
+  Process watch(
+      TerminalCommand(absl::StrCat(Deployment::Executable("fleetperf"),
+                                   " watch '\\Numbers\\Number'"),
+                      80),
+      {{"FLEETPERF_CONFIG", deployment_.File("config.yaml")},
+       {"TERM", "dumb"}});
   EXPECT_TRUE(watch.WaitForOutput("MACHINE"));
   EXPECT_THAT(watch.output(), Not(HasSubstr("\x1b")));
 }
@@ -271,7 +423,7 @@ TEST(Plots, DrawTheLargestOfManyLines) {
   const std::string path = "\\Process V2(fleetperf-idle:*)\\Thread Count";
   const Result all = deployment.Fleetperf({"plot", path, "--step", "1s"});
   EXPECT_EQ(all.status, 0) << all.error;
-  EXPECT_THAT(all.output, HasSubstr("the 12 largest of 14 lines, from "));
+  EXPECT_THAT(all.output, HasSubstr("the 12 largest of 14 lines, "));
   const Result top =
       deployment.Fleetperf({"plot", path, "--step", "1s", "--top", "14"});
   EXPECT_THAT(top.output,

@@ -21,6 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 TEST(Queries, AggregateFilterAndCalculate) {
   Deployment deployment;
@@ -52,18 +53,76 @@ TEST(Queries, AggregateFilterAndCalculate) {
   EXPECT_EQ(p[1].at("path"), "1000 - \\System\\Processes");
   EXPECT_DOUBLE_EQ(p[1].at("value").get<double>(),
                    1000 - p[2].at("value").get<double>());
+  // Spaces inside parentheses, and what follows a counter that is known.
+  const auto spaced =
+      ask({"( \\System\\Threads - 1 ) * 2", "\\System\\Threads"});
+  ASSERT_THAT(spaced, SizeIs(2));
+  EXPECT_DOUBLE_EQ(spaced[0].at("value").get<double>(),
+                   (spaced[1].at("value").get<double>() - 1) * 2);
+  const auto no_operand =
+      deployment.Fleetperf({"query", "\\System\\Threads - x"});
+  EXPECT_EQ(no_operand.status, 1);
+  EXPECT_THAT(no_operand.error,
+              HasSubstr("ends there because \\System\\Threads is a counter"));
   const auto watched =
       deployment.Fleetperf({"watch", "\\System\\Processes / 2"});
   EXPECT_EQ(watched.status, 1);
   EXPECT_THAT(watched.error, HasSubstr("possible only in queries"));
 
   EXPECT_THAT(ask({"\\System\\Processes", "--where", ">0"}), SizeIs(1));
-  EXPECT_THAT(ask({"\\System\\Processes", "--where", "<= 0"}), SizeIs(0));
-  // Each process has at least one thread.
-  const auto fewer =
-      ask({"\\System\\Processes", "\\System\\Threads", "--bottom", "1"});
-  ASSERT_THAT(fewer, SizeIs(1));
-  EXPECT_EQ(fewer[0].at("path"), "\\System\\Processes");
+  EXPECT_EQ(
+      deployment.Fleetperf({"query", "\\System\\Processes", "--where", "<= 0"})
+          .status,
+      2);
+
+  // A wildcard of a check does not select _Total.
+  const auto check = [&](const std::string& instance) {
+    return deployment
+        .Fleetperf({"check", "\\Processor Information(" + instance +
+                                 ")\\% Processor Time"})
+        .output;
+  };
+  EXPECT_THAT(check("*"),
+              AllOf(HasSubstr("Information(0,0)"), Not(HasSubstr("_Total"))));
+  EXPECT_THAT(check("_Total"), HasSubstr("Information(_Total)"));
+  // Each counter has its own ranking.
+  EXPECT_THAT(
+      ask({"\\System\\Processes", "\\System\\Threads", "--bottom", "1"}),
+      SizeIs(2));
+}
+
+TEST(Queries, EverydayWordsFindPaths) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const auto agent = deployment.StartAgent("box", "labels: {role: test}\n");
+  deployment.WaitForSamples("box");
+  const auto first = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> arguments = {"find"};
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    const auto found = deployment.Json(arguments);
+    if (found.empty()) return std::string();
+    EXPECT_TRUE(found[0].at("collected").get<bool>()) << found[0];
+    return found[0].at("path").get<std::string>();
+  };
+  EXPECT_EQ(first({"cpu", "usage"}),
+            "\\Processor Information(*)\\% Processor Time");
+  EXPECT_EQ(first({"iowait"}), "\\Processor Information(*)\\% IO Wait Time");
+  EXPECT_EQ(first({"memory used"}), "\\Memory\\Used Bytes");
+  EXPECT_EQ(first({"role=test"}), "\\\\box");
+  const std::string agents = first({"fleetperf-agent"});
+  EXPECT_THAT(agents, StartsWith("\\Process V2(fleetperf-agent:"));
+  EXPECT_FALSE(deployment.Json({"query", agents, "--since", "1h"}).empty());
+  const Result nothing = deployment.Fleetperf({"find", "xyzzy"});
+  EXPECT_EQ(nothing.status, 2);
+  EXPECT_THAT(nothing.error, HasSubstr("nothing matches 'xyzzy'"));
+  // Errors know the same words.
+  const Result wrong =
+      deployment.Fleetperf({"query", "\\CPU(_Total)\\% Processor Time"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_THAT(wrong.error, HasSubstr("did you mean \"Processor Information\""));
+  const Result words = deployment.Fleetperf({"query", "cpu usage"});
+  EXPECT_EQ(words.status, 1);
+  EXPECT_THAT(words.error, HasSubstr("fleetperf find 'cpu usage'"));
 }
 
 TEST(Queries, MissingPathsAreReportedAndTheRestIsAnswered) {
@@ -249,7 +308,7 @@ TEST(Queries, ConditionsMayHaveUnits) {
   };
   EXPECT_THAT(ask("> 1 KiB").output, HasSubstr("Available Bytes"));
   EXPECT_EQ(ask("< 1KiB").output, "");
-  EXPECT_EQ(ask("< 1KiB").status, 0);
+  EXPECT_EQ(ask("< 1KiB").status, 2);
   EXPECT_THAT(ask("> 5 %").error,
               HasSubstr("the number is in %, but the values of \\Memory"
                         "\\Available Bytes are in B"));

@@ -110,7 +110,7 @@ void Deliver(Deployment& deployment, absl::Time start) {
       if (tick % 20 != 19) continue;
       v1::CollectRequest request;
       *request.mutable_batch() =
-          MakeBatch(epoch, ++sequence, box.TakeContent());
+          MakeSealedBatch(epoch, ++sequence, box.TakeContent());
       ASSERT_TRUE(agent.Send(request));
     }
     ASSERT_TRUE(agent.ReceiveAck(sequence));

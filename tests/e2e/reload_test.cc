@@ -16,6 +16,7 @@
 namespace fleetperf::testing {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -127,6 +128,80 @@ TEST(Reload, AggregatorNamesTheKeysThatNeedARestart) {
               HasSubstr("keeping the current configuration: "));
   aggregator->Signal(SIGTERM);
   EXPECT_EQ(aggregator->Wait(), 0);
+}
+
+// A file that was saved in Latin-1. Such a plan would reach no agent.
+TEST(Reload, RefusesTextThatIsNotUtf8) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const auto agent = deployment.StartAgent("web-1", kRoleWeb);
+  deployment.WaitForSamples("web-1");
+
+  deployment.WriteAggregatorConfig(
+      "plans:\n- name: K\xF6ln\n  queries: [{counterset: Memory}]\n");
+  aggregator->Signal(SIGHUP);
+  ASSERT_TRUE(aggregator->WaitForError("keeping the current configuration: "))
+      << aggregator->error();
+  EXPECT_THAT(aggregator->error(),
+              ContainsRegex("aggregator.yaml:[0-9]+: plans.0..name: "
+                            "\"K.xF6ln\" is not UTF-8"));
+  const Result check =
+      RunCommand({Deployment::Executable("fleetperf-aggregator"), "check",
+                  "--config", deployment.File("aggregator.yaml")});
+  EXPECT_EQ(check.status, 1);
+  EXPECT_THAT(check.error, HasSubstr("plans[0].name: \"K\\xF6ln\" is not"));
+
+  const std::string path = deployment.WriteAgentConfig(
+      "web-1", {},
+      absl::StrCat(kRoleDatabase, "capture: {directory: \"\\a\"}"));
+  agent->Signal(SIGHUP);
+  ASSERT_TRUE(agent->WaitForError("keeping the current configuration: "))
+      << agent->error();
+  EXPECT_THAT(agent->error(),
+              ContainsRegex("web-1.yaml:[0-9]+: capture.directory: "
+                            "\".x07\" has the control character U.0007"));
+  const Result agent_check = RunCommand(
+      {Deployment::Executable("fleetperf-agent"), "check", "--config", path});
+  EXPECT_EQ(agent_check.status, 1);
+  EXPECT_THAT(agent_check.error, HasSubstr("capture.directory: \"\\x07\""));
+
+  // The plan in force goes on.
+  const absl::Time refused = absl::Now();
+  const absl::Time deadline = refused + kPatience;
+  absl::Time newest;
+  while (newest <= refused && absl::Now() < deadline) {
+    for (const auto& line : deployment.Json({"machines"})) {
+      std::string error;
+      absl::ParseTime(absl::RFC3339_full, std::string(line["newest_sample"]),
+                      &newest, &error);
+      if (newest > refused) {
+        EXPECT_EQ(line["state"], "connected");
+      }
+    }
+  }
+  EXPECT_GT(newest, refused);
+}
+
+TEST(Reload, ProgramsRefuseArgumentsThatAreNotText) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const Result query =
+      deployment.Fleetperf({"query", "\\System\\Caf\xE9", "--since", "1m"});
+  EXPECT_EQ(query.status, 1);
+  EXPECT_EQ(query.output, "");
+  EXPECT_THAT(query.error, HasSubstr("PATH: \"\\System\\Caf\\xE9\" is not"));
+  const Result list =
+      deployment.Fleetperf({"machines", "--machine", "a\x1B[2J"});
+  EXPECT_EQ(list.status, 1);
+  EXPECT_THAT(list.error,
+              HasSubstr("--machine: \"a\\x1B[2J\" has the control"));
+  for (const char* program : {"fleetperf-agent", "fleetperf-aggregator"}) {
+    const Result daemon = RunCommand(
+        {Deployment::Executable(program), "--config", "caf\xE9.yaml"});
+    EXPECT_EQ(daemon.status, 2) << program;
+    EXPECT_THAT(daemon.error,
+                HasSubstr("--config: \"caf\\xE9.yaml\" is not UTF-8"));
+  }
 }
 
 }  // namespace

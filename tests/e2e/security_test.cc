@@ -8,6 +8,7 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
@@ -15,9 +16,9 @@
 #include <optional>
 
 #include "absl/strings/str_split.h"
-#include "base/certificates.h"
-#include "base/channel.h"
-#include "base/files.h"
+#include "base/os/files.h"
+#include "base/rpc/channel.h"
+#include "base/tls/certificates.h"
 #include "perflib/layout.h"
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/fake_agent.h"
@@ -27,6 +28,7 @@ namespace fleetperf::testing {
 namespace {
 
 using ::testing::_;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -76,6 +78,38 @@ TEST(Security, RefusesSecondAgentOfSameName) {
   // of its old connection.
   FakeAgent again(deployment.address(), tls, MakeHello("box", 1, 1, 0));
   EXPECT_TRUE(again.Receive().has_value());
+}
+
+// The clone has the certificate and the state of the first machine: it holds
+// the first one's epoch, and replaces it.
+TEST(Security, NamesAMachineAndItsClone) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const TlsFiles tls = deployment.Issue("agent", {"box"});
+  FakeAgent first(deployment.address(), tls, MakeHello("box", kEpoch, 1, 0));
+  ASSERT_TRUE(first.Receive().has_value());
+  v1::Hello cloned = MakeHello("box", kEpoch, 1, 0);
+  *cloned.add_held_epochs() = MakeHello("box", kEpoch + 1, 1, 0).held_epochs(0);
+  cloned.set_epoch(kEpoch + 1);
+  FakeAgent clone(deployment.address(), tls, cloned);
+  ASSERT_TRUE(clone.Receive().has_value());
+  FakeAgent back(deployment.address(), tls, MakeHello("box", kEpoch, 1, 0));
+  EXPECT_FALSE(back.Receive().has_value());
+  EXPECT_THAT(back.Finish(), StatusIs(absl::StatusCode::kAlreadyExists, _));
+
+  EXPECT_TRUE(aggregator->WaitForError("two agents are named \"box\""))
+      << aggregator->error();
+  const auto machines = deployment.Json({"machines"});
+  ASSERT_EQ(machines.size(), 1);
+  EXPECT_EQ(machines[0]["state"], "connected, no new samples");
+  EXPECT_THAT(std::string(machines[0]["name_conflict"]),
+              ContainsRegex("connected from .*127.0.0.1:[0-9]+, another "
+                            "one from .*127.0.0.1:[0-9]+"));
+  EXPECT_THAT(deployment.Fleetperf({"machines"}).output,
+              HasSubstr("another one from"));
+  EXPECT_EQ(deployment.Json({"status"})[0]["name_conflicts"], 1);
+  EXPECT_THAT(deployment.Fleetperf({"status"}).error,
+              HasSubstr("Machines whose name two agents use: box. See"));
 }
 
 // Receives until `is_wanted` holds for a message, and returns that message.
@@ -221,6 +255,21 @@ TEST(Security, AgentCertificateCannotServe) {
   EXPECT_THAT(started.error, HasSubstr("has the role agent"));
 }
 
+// So the key of an aggregator gives no access to another one.
+TEST(Security, AggregatorCertificateIsNoClients) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const TlsFiles tls = {
+      .authority = deployment.File("authority.pem"),
+      .certificate = deployment.File("aggregator-localhost.pem"),
+      .key = deployment.File("aggregator-localhost.key")};
+  const Result asked = deployment.Fleetperf(With(tls, {"machines"}));
+  EXPECT_EQ(asked.status, 1) << asked.output;
+  EXPECT_EQ(asked.output, "");
+  EXPECT_TRUE(aggregator->WaitForError("the TLS handshake of 127.0.0.1"))
+      << aggregator->error();
+}
+
 // Issues a certificate that expires soon.
 TlsFiles IssueFor(absl::Duration valid, const Deployment& deployment,
                   const std::string& role,
@@ -296,6 +345,28 @@ TEST(Security, RevocationEndsStreamsAndRefusesCalls) {
   FakeAgent renewed(deployment.address(), deployment.Issue("agent", {"box"}),
                     MakeHello("box", kEpoch, 1, 0));
   EXPECT_TRUE(renewed.Receive().has_value());
+}
+
+// Nobody writes to the FIFO, so that a read of it would never end.
+TEST(Security, AFifoAsRevokedListIsAnAlarmAndDelaysNothing) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator("  revoked: revoked\n");
+  const TlsFiles box = deployment.Issue("agent", {"box"});
+  Revoke(deployment, "agent", "box");
+  ASSERT_TRUE(aggregator->WaitForError("certificates are revoked"));
+  const std::string list = deployment.File("revoked");
+  const std::string fifo = deployment.File("fifo");
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  ASSERT_OK(RenameFile(fifo, list));
+  EXPECT_TRUE(aggregator->WaitForError(list + " is a FIFO"))
+      << aggregator->error();
+  // The last good list stays in use, and others notice nothing.
+  FakeAgent agent(deployment.address(), box, MakeHello("box", kEpoch, 1, 0));
+  EXPECT_FALSE(agent.Receive().has_value());
+  EXPECT_THAT(deployment.Fleetperf({"machines"}).error,
+              HasSubstr("no agent has connected yet"));
+  aggregator->Signal(SIGTERM);
+  EXPECT_EQ(aggregator->Wait(), 0) << aggregator->error();
 }
 
 TEST(Security, ExpiryEndsStreams) {
@@ -394,7 +465,7 @@ TEST(Security, RefusesKeysThatOthersMayRead) {
   ASSERT_EQ(RunCommand({"chmod", "640", reader.key}).status, 0);
   const Result asked = deployment.Fleetperf(With(reader, {"machines"}));
   EXPECT_EQ(asked.status, 1);
-  EXPECT_THAT(asked.error, HasSubstr("run: chmod 600 " + reader.key));
+  EXPECT_THAT(asked.error, HasSubstr("run: chmod 600 '" + reader.key + "'"));
 }
 
 // Returns the files and directories below `directory`, itself included, that

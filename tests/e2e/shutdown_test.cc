@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/channel.h"
+#include "base/rpc/channel.h"
 #include "fleetperf/v1/subscription.grpc.pb.h"
 #include "perflib/clocks.h"
 #include "proto/conversions.h"

@@ -19,6 +19,9 @@ SimulatedSystem& Machine() {
   static SimulatedSystem* const machine = [] {
     auto* const simulated =
         new SimulatedSystem({.cpus = 2, .hardware_counters = 3});
+    simulated->SetFile("/proc/cpuinfo",
+                       "vendor_id\t: GenuineIntel\ncpu family\t: 6\n"
+                       "model\t\t: 143\nstepping\t: 8\n");
     simulated->SetRate(Hardware(HardwareEvent::kCpuCycles), 1'500'000'000);
     simulated->SetRate(Hardware(HardwareEvent::kReferenceCpuCycles),
                        1'000'000'000);

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "base/channel.h"
-#include "base/credentials.h"
-#include "base/rpc_deadline.h"
+#include "base/rpc/channel.h"
+#include "base/rpc/rpc_deadline.h"
+#include "base/tls/credentials.h"
 #include "fleetperf/v1/subscription.grpc.pb.h"
 #include "tests/support/patience.h"
 

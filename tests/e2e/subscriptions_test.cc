@@ -6,14 +6,18 @@
 #include <grpcpp/client_context.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/channel.h"
+#include "absl/strings/str_split.h"
+#include "base/os/clock.h"
+#include "base/rpc/channel.h"
 #include "fleetperf/v1/subscription.grpc.pb.h"
 #include "perflib/clocks.h"
 #include "proto/conversions.h"
@@ -25,6 +29,7 @@ namespace fleetperf::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -161,6 +166,98 @@ TEST_F(Subscriptions, WatchEndsAfterACountOrATime) {
     EXPECT_THAT(timed.output, HasSubstr("Number"));
     EXPECT_EQ(timed.error, "");
   }
+}
+
+// One machine is ahead of the other.
+TEST(Watch, CountsTheSamplesOfEachSeries) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const int64_t start =
+      perflib::PerfTime100NSecFromTime(Clock::Real().Now() - absl::Seconds(10));
+  std::map<std::string, std::unique_ptr<FakeAgent>> agents;
+  const auto send = [&](const std::string& machine, uint64_t sequence) {
+    EXPECT_TRUE(agents[machine]->Send(
+        MakeNumberBatch(machine, kEpoch, sequence, start)));
+    EXPECT_TRUE(agents[machine]->ReceiveAck(sequence));
+  };
+  for (const std::string machine : {"box", "web"}) {
+    agents[machine] = std::make_unique<FakeAgent>(
+        deployment.address(), deployment.Issue("agent", {machine}),
+        MakeHello(machine, kEpoch, 1, 0));
+    ASSERT_TRUE(agents[machine]->Receive()->has_welcome());
+    send(machine, 1);
+  }
+  const auto watch = [&](const std::string& format) {
+    return deployment.StartFleetperf(
+        {"watch", kNumber, "--count", "3", "--format", format});
+  };
+  const auto json = watch("json");
+  const auto csv = watch("pdh-csv");
+  const auto table = watch("table");
+  ASSERT_TRUE(json->WaitForOutput("\"value\":1", 2));
+  ASSERT_TRUE(csv->WaitForOutput("PDH-CSV"));
+  ASSERT_TRUE(table->WaitForOutput("VALUE"));
+  for (const uint64_t sequence : {2, 3, 4, 5}) send("box", sequence);
+  for (const uint64_t sequence : {2, 3}) send("web", sequence);
+  const auto count = [](const Process& process, const std::string& part) {
+    const std::vector<std::string> parts =
+        absl::StrSplit(process.output(), part);
+    return parts.size() - 1;
+  };
+  EXPECT_EQ(json->Wait(), 0);
+  EXPECT_EQ(count(*json, "\"machine\":\"box\""), 3u) << json->output();
+  EXPECT_EQ(count(*json, "\"machine\":\"web\""), 3u) << json->output();
+  EXPECT_EQ(table->Wait(), 0);
+  EXPECT_EQ(count(*table, "VALUE"), 3u) << table->output();
+  EXPECT_EQ(csv->Wait(), 0);
+  const std::vector<std::string> rows =
+      absl::StrSplit(csv->output(), "\r\n", absl::SkipEmpty());
+  ASSERT_EQ(rows.size(), 4u) << csv->output();
+  for (const size_t row : {1, 2, 3}) {
+    EXPECT_THAT(rows[row],
+                EndsWith(absl::StrCat(",\"", row, "\",\"", row, "\"")));
+  }
+}
+
+// The header of pdh-csv has the columns that are known then.
+TEST(Watch, NamesSeriesWithoutAColumnOnce) {
+  Deployment deployment;
+  const auto aggregator = deployment.StartAggregator();
+  const int64_t start =
+      perflib::PerfTime100NSecFromTime(Clock::Real().Now() - absl::Seconds(10));
+  std::map<std::string, std::unique_ptr<FakeAgent>> agents;
+  const auto send = [&](const std::string& machine, uint64_t sequence) {
+    EXPECT_TRUE(agents[machine]->Send(
+        MakeNumberBatch(machine, kEpoch, sequence, start)));
+    EXPECT_TRUE(agents[machine]->ReceiveAck(sequence));
+  };
+  const auto connect = [&](const std::string& machine) {
+    agents[machine] = std::make_unique<FakeAgent>(
+        deployment.address(), deployment.Issue("agent", {machine}),
+        MakeHello(machine, kEpoch, 1, 0));
+    ASSERT_TRUE(agents[machine]->Receive()->has_welcome());
+    send(machine, 1);
+  };
+  connect("box");
+  const auto watch = deployment.StartFleetperf(
+      {"watch", kNumber, "--count", "4", "--format", "pdh-csv"});
+  ASSERT_TRUE(watch->WaitForOutput("PDH-CSV"));
+  connect("late-1");
+  connect("late-2");
+  ASSERT_TRUE(watch->WaitForError("series that begin now are not in the"))
+      << watch->error();
+  for (const uint64_t sequence : {2, 3, 4}) {
+    send("late-1", sequence);
+    send("late-2", sequence);
+    send("box", sequence);
+  }
+  EXPECT_EQ(watch->Wait(), 0);
+  EXPECT_EQ(watch->error(),
+            "fleetperf: series that begin now are not in the output, because "
+            "pdh-csv has no place for more columns; use --format csv to see "
+            "them\n");
+  EXPECT_THAT(watch->output(), HasSubstr("\\\\box\\"));
+  EXPECT_THAT(watch->output(), Not(HasSubstr("late")));
 }
 
 TEST_F(Subscriptions, WatchShowsTheOtherPathsIfOneIsMissing) {

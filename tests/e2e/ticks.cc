@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/units.h"
+#include "base/text/units.h"
 #include "perflib/bytes.h"
 #include "perflib/layout.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/credentials.h"
+#include "base/tls/credentials.h"
 #include "fleetperf/v1/subscription.grpc.pb.h"
 #include "tests/e2e/deployment.h"
 
@@ -50,6 +50,7 @@ class ScriptedService : public v1::SubscriptionService::Service {
       points.set_series(1);
       points.add_time_unix_nanos(static_cast<int64_t>(call) + 1);
       points.add_values(1);
+      response.set_history_sent(true);
       writer->Write(response);
     }
     return grpc::Status(answers_[call].status, "as scripted");
@@ -62,7 +63,7 @@ class ScriptedService : public v1::SubscriptionService::Service {
   std::atomic<size_t> calls_ = 0;
 };
 
-// Runs a watch until it has two messages with values.
+// Runs a watch until its series has two samples.
 Result Watch(ScriptedService* service) {
   Deployment deployment;
   const auto credentials =

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/https_client.h"
 
@@ -122,6 +122,10 @@ TEST_F(WebTest, AnswersTheHolderOfALink) {
       browser->Ask("POST", "/api/v1/explain", headers,
                    R"({"path":"\\\\web-1\\System\\Processes"})");
   EXPECT_THAT(explained, HasSubstr("\"formula\""));
+  const std::vector<json> found = LinesOf(browser->Ask(
+      "POST", "/api/v1/find", headers, R"({"words":"memory used"})"));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0]["found"][0]["path"], "\\Memory\\Used Bytes");
   EXPECT_THAT(browser->Ask("POST", "/api/v1/query", headers,
                            R"({"paths":["\\No\\Such"],"since":"1s"})"),
               StartsWith("HTTP/1.1 404"));

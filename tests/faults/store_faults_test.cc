@@ -173,7 +173,7 @@ class Aggregator {
       machine.set_agent(agent);
       const std::string hash(32, version[0]);
       Note(store_->PutCatalogue(hash, "catalogue " + version));
-      Note(store_->PutMachine(machine, hash));
+      Note(store_->PutMachine({machine, hash}));
     }
   }
 

@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "agent/collect/player.h"
 #include "aggregator/samples/batch_decoder.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "perflib/bytes.h"
 #include "tests/fuzz/check.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "base/certificate_list.h"
+#include "base/tls/certificate_list.h"
 #include "tests/fuzz/check.h"
 
 namespace fleetperf {

@@ -9,7 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "aggregator/plan/plan_entry.h"
-#include "base/config.h"
+#include "base/config/config.h"
 #include "tests/fuzz/check.h"
 
 namespace fleetperf {

@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "aggregator/rpc/http2_frames.h"
+#include "base/server/http2_frames.h"
 #include "tests/fuzz/check.h"
 
 namespace {
 
-using fleetperf::aggregator::FrameLimits;
-using fleetperf::aggregator::Http2Frames;
+using fleetperf::FrameLimits;
+using fleetperf::Http2Frames;
 
 absl::Duration Now() { return absl::Hours(1); }
 

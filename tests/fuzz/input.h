@@ -35,9 +35,9 @@ class Input {
         std::numeric_limits<uint32_t>::max(),
         std::numeric_limits<uint32_t>::max() - 1,
         uint64_t{1} << 32,
-        (uint64_t{1} << 40) - 1,  // largest sequence in the spool's file
+        (uint64_t{1} << 40) - 1,  // largest sequence of a batch
         uint64_t{1} << 40,
-        (uint64_t{1} << 23) - 1,  // largest epoch number there
+        (uint64_t{1} << 23) - 1,
         uint64_t{1} << 23,
         (uint64_t{1} << 23) - 2};
     const uint8_t first = Byte();

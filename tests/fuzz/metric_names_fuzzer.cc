@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "aggregator/export/metric_names.h"
 #include "aggregator/export/raw_names.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "perflib/counter_type.h"
 #include "tests/fuzz/check.h"
 

@@ -29,12 +29,13 @@ void CheckPath(absl::string_view text) {
 // The pattern made by escaping a name matches that name, also as part of a
 // path.
 void CheckName(absl::string_view name) {
-  if (name.empty()) return;
   FUZZ_CHECK(Pattern(EscapeName(name)).Matches(name));
-  const auto path = ParsePath(FormatPath("", "Set", name, 3, "Counter"));
+  const auto path = ParsePath(FormatPath("", "Set", name, 3, "Counter)\\"));
   FUZZ_CHECK(path.ok() && path->instance.has_value());
   FUZZ_CHECK(path->instance->Matches(name));
   FUZZ_CHECK(path->instance_index == 3);
+  FUZZ_CHECK(path->SelectsInstance(name, 3));
+  FUZZ_CHECK(path->counter.Matches("Counter)\\"));
 }
 
 }  // namespace

@@ -13,7 +13,6 @@
 
 #include "absl/strings/string_view.h"
 #include "driver/perf_event/attributes.h"
-#include "driver/perf_event/aux_ring.h"
 #include "driver/perf_event/record_parser.h"
 #include "driver/perf_event/ring.h"
 #include "tests/fuzz/check.h"

@@ -14,39 +14,38 @@
 
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "agent/source/linux/cgroups.h"
-#include "agent/source/linux/energy_meter.h"
-#include "agent/source/linux/filesystems.h"
-#include "agent/source/linux/gpu.h"
-#include "agent/source/linux/job_object.h"
-#include "agent/source/linux/linux_block_device.h"
-#include "agent/source/linux/linux_cgroup.h"
-#include "agent/source/linux/linux_conntrack.h"
-#include "agent/source/linux/linux_filesystem.h"
-#include "agent/source/linux/linux_hardware_monitor.h"
-#include "agent/source/linux/linux_interrupts.h"
-#include "agent/source/linux/linux_md_raid.h"
-#include "agent/source/linux/linux_memory.h"
-#include "agent/source/linux/linux_nfs_client.h"
-#include "agent/source/linux/linux_nfs_mount.h"
-#include "agent/source/linux/linux_pressure.h"
-#include "agent/source/linux/linux_scheduler.h"
-#include "agent/source/linux/linux_socket.h"
-#include "agent/source/linux/linux_softnet.h"
-#include "agent/source/linux/logical_disk.h"
-#include "agent/source/linux/memory.h"
-#include "agent/source/linux/network_interface.h"
-#include "agent/source/linux/network_protocols.h"
-#include "agent/source/linux/numa_node_memory.h"
-#include "agent/source/linux/paging_file.h"
-#include "agent/source/linux/physical_disk.h"
-#include "agent/source/linux/process_countersets.h"
-#include "agent/source/linux/processor.h"
-#include "agent/source/linux/processor_information.h"
-#include "agent/source/linux/rdma_activity.h"
-#include "agent/source/linux/system.h"
-#include "agent/source/linux/thermal_zone_information.h"
-#include "agent/source/linux/thread.h"
+#include "agent/source/linux/cgroup/cgroups.h"
+#include "agent/source/linux/cgroup/job_object.h"
+#include "agent/source/linux/cgroup/linux_cgroup.h"
+#include "agent/source/linux/disk/disk_countersets.h"
+#include "agent/source/linux/disk/filesystems.h"
+#include "agent/source/linux/disk/linux_filesystem.h"
+#include "agent/source/linux/disk/linux_md_raid.h"
+#include "agent/source/linux/disk/linux_nfs_client.h"
+#include "agent/source/linux/disk/linux_nfs_mount.h"
+#include "agent/source/linux/disk/logical_disk.h"
+#include "agent/source/linux/gpu/gpu.h"
+#include "agent/source/linux/memory/linux_memory.h"
+#include "agent/source/linux/memory/memory.h"
+#include "agent/source/linux/memory/numa_node_memory.h"
+#include "agent/source/linux/memory/paging_file.h"
+#include "agent/source/linux/network/linux_conntrack.h"
+#include "agent/source/linux/network/linux_socket.h"
+#include "agent/source/linux/network/linux_softnet.h"
+#include "agent/source/linux/network/network_interface.h"
+#include "agent/source/linux/network/network_protocols.h"
+#include "agent/source/linux/network/rdma_activity.h"
+#include "agent/source/linux/process/process_countersets.h"
+#include "agent/source/linux/process/thread.h"
+#include "agent/source/linux/processor/linux_interrupts.h"
+#include "agent/source/linux/processor/linux_scheduler.h"
+#include "agent/source/linux/processor/processor.h"
+#include "agent/source/linux/processor/processor_information.h"
+#include "agent/source/linux/system/energy_meter.h"
+#include "agent/source/linux/system/linux_hardware_monitor.h"
+#include "agent/source/linux/system/linux_pressure.h"
+#include "agent/source/linux/system/system.h"
+#include "agent/source/linux/system/thermal_zone_information.h"
 #include "agent/source/provider_source.h"
 #include "driver/perf_event/system.h"
 #include "perflib/block_reader.h"
@@ -155,11 +154,23 @@ std::unique_ptr<Provider> MakeGpu(const std::string& root) {
   return std::make_unique<T>(std::make_shared<GpuUse>(root));
 }
 
-// For LogicalDisk and LinuxFilesystem, without threads.
+// For PhysicalDisk and LinuxBlockDevice.
 template <typename T>
-std::unique_ptr<Provider> MakeWithFilesystems(const std::string& root) {
-  return std::make_unique<T>(root,
-                             std::make_shared<Filesystems>(root, nullptr));
+std::unique_ptr<Provider> MakeDisks(const std::string& root) {
+  return std::make_unique<T>(std::make_shared<BlockDevices>(root));
+}
+
+// Without threads.
+std::unique_ptr<Provider> MakeLogicalDisk(const std::string& root) {
+  return std::make_unique<LogicalDisk>(
+      std::make_shared<Filesystems>(root, nullptr),
+      std::make_shared<BlockDevices>(root));
+}
+
+// Without threads.
+std::unique_ptr<Provider> MakeLinuxFilesystem(const std::string& root) {
+  return std::make_unique<LinuxFilesystem>(
+      root, std::make_shared<Filesystems>(root, nullptr));
 }
 
 std::unique_ptr<Provider> MakeLinuxCgroup(const std::string& root) {
@@ -191,7 +202,7 @@ const std::vector<Subject>& Subjects() {
         cpu + "cpuidle/state0/time", cpu + "cpuidle/state0/usage"}},
       {&MakeSystem, {"proc/stat", "proc/loadavg", "proc/uptime"}},
       {&Make<Memory>, {"proc/meminfo", "proc/vmstat"}},
-      {&Make<PhysicalDisk>, {"proc/diskstats"}},
+      {&MakeDisks<PhysicalDisk>, {"proc/diskstats"}},
       {&Make<NetworkInterface>,
        {"proc/net/dev", "sys/class/net/eth0/ifindex",
         "sys/class/net/eth0/speed", "sys/class/net/eth0/operstate",
@@ -224,10 +235,11 @@ const std::vector<Subject>& Subjects() {
       {&Make<RdmaActivity>,
        {port + "state", port + "counters/port_rcv_data",
         port + "hw_counters/req_cqe_error"}},
-      {&Make<LinuxBlockDevice>, {"proc/diskstats", "sys/block/dm-0/dm/name"}},
-      {&MakeWithFilesystems<LogicalDisk>,
+      {&MakeDisks<LinuxBlockDevice>,
+       {"proc/diskstats", "sys/block/dm-0/dm/name"}},
+      {&MakeLogicalDisk,
        {"proc/self/mountinfo", "proc/diskstats", "sys/class/block/sda2/dev"}},
-      {&MakeWithFilesystems<LinuxFilesystem>,
+      {&MakeLinuxFilesystem,
        {"proc/self/mountinfo", "sys/dev/block/8:1/uevent",
         "sys/fs/ext4/sda1/errors_count"}},
       {&Make<LinuxPressure>, {"proc/pressure/cpu", "proc/pressure/irq"}},

@@ -55,7 +55,7 @@ class Template {
       v1::Machine machine;
       machine.set_name(name);
       machine.set_agent(name);
-      FUZZ_CHECK(store_->PutMachine(machine, std::string(32, 'h')).ok());
+      FUZZ_CHECK(store_->PutMachine({machine, std::string(32, 'h')}).ok());
       OneDiskAgent agent(&store_, name);
       for (int tick = 0; tick < 3; ++tick) {
         agent.Tick(3600 * tick, 10);

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"
 
@@ -38,9 +38,6 @@ absl::Status WriteV1Data(const std::string& root);
 
 // Writes the inputs of engine_samples_fuzzer.
 absl::Status WriteEngineAnswers(const std::string& root);
-
-// Writes the inputs of peer_samples_fuzzer.
-absl::Status WritePeerAnswers(const std::string& root);
 
 // Writes the inputs of pmu_fuzzer.
 absl::Status WritePmuSessions(const std::string& root);

@@ -13,7 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "aggregator/store/codec/chunk_builder.h"
 #include "aggregator/store/codec/number_codec.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/capture.pb.h"
 #include "fleetperf/v1/collection.pb.h"
@@ -140,7 +140,7 @@ v1::Capture Capture() {
   query->set_counterset(guid);
   for (const uint32_t id : {1, 2}) query->add_counter_ids(id);
   query->add_only_linked(2);
-  query->add_instances("a*");
+  query->add_filters()->add_instances("a*");
   v1::CapturedIdentifier* identifier = capture.add_identifiers();
   identifier->set_counterset(guid);
   identifier->set_counter_id(perflib::kWildcardCounter);
@@ -303,9 +303,8 @@ absl::Status WriteChunks(const std::string& root) {
     made->clocks = clocks;
     for (uint32_t i = 0; i < 2; ++i) {
       made->runs.push_back(
-          {std::make_shared<const aggregator::Instance>(
-               aggregator::Instance{.name = absl::StrCat(name, i),
-                                    .life = aggregator::MakeLife(3, 4 + i)}),
+          {std::make_shared<const aggregator::Instance>(aggregator::Instance{
+               .name = absl::StrCat(name, i), .life = MakeLife(3, 4 + i)}),
            i, 2, 2 * i});
     }
     for (size_t i = 0; i < columns; ++i) {
@@ -346,6 +345,81 @@ absl::Status WriteRecords(const std::string& root) {
   return Write(root, "records", "keys",
                bytes({4, 40, 1}) + Part("x") + bytes({5, 0}) +
                    Part("n" + std::string("web-3")) + Part("\xFF\xFF\xFF\xFF"));
+}
+
+// Configuration files, with what is refused: another encoding and control
+// characters.
+absl::Status WriteConfigs(const std::string& root) {
+  RETURN_IF_ERROR(
+      Write(root, "agent_config", "full",
+            "name: web-1\n"
+            "aggregators: ['agg-1:7443', 'agg-2:7443']\n"
+            "tls: {authority: a.pem, certificate: b.pem, key: b.key}\n"
+            "labels: {site: \"K\\xF6ln\", role: größe}\n"
+            "queries:\n"
+            "  - counterset: System\n"
+            "  - counterset: Process V2\n"
+            "    counters: ['% Processor Time', 'id:2']\n"
+            "    instances: [nginx*, \"caf\\u00e9\"]\n"
+            "    interval: 10s\n"
+            "    wrap32: true\n"
+            "    machines: db-1\n"
+            "delivery: {batch_period: 5s, spool_size: 1MiB, spool_age: 1h}\n"
+            "state_directory: state\n"
+            "capture: {directory: capture, max_size: 1MiB}\n"
+            "root: /host\n"
+            "log: {level: debug, file: log, format: json}\n"));
+  RETURN_IF_ERROR(Write(root, "agent_config", "latin1",
+                        "aggregators: a:1\n"
+                        "tls: {authority: a, certificate: b, key: c}\n"
+                        "labels: {site: K\xF6ln}\n"));
+  RETURN_IF_ERROR(Write(root, "agent_config", "control",
+                        "aggregators: a:1\n"
+                        "tls: {authority: a, certificate: b, key: c}\n"
+                        "name: \"a\\eb\"\n"));
+  RETURN_IF_ERROR(Write(
+      root, "aggregator_config", "full",
+      "name: agg-1\n"
+      "listen: 0.0.0.0:7443\n"
+      "address_file: address\n"
+      "tls: {authority: a.pem, certificate: b.pem, key: b.key, revoked: "
+      "revoked}\n"
+      "web: {listen: '0.0.0.0:7445', public_url: 'https://fleet.example'}\n"
+      "connections: {max: 100}\n"
+      "store: {directory: store, retention: 30d, max_size: 1GiB}\n"
+      "expected_machines: [web-1, größe]\n"
+      "machine_labels:\n"
+      "  - machines: ['web-*', \"db\\u002d1\"]\n"
+      "    labels: {site: \"K\\xF6ln\"}\n"
+      "plans:\n"
+      "  - name: größe\n"
+      "    machines: ['web-*', db-1]\n"
+      "    operating_system: Linux*\n"
+      "    labels: {site: K*}\n"
+      "    queries:\n"
+      "      - counterset: System\n"
+      "      - counterset: Disk\n"
+      "        counters: ['Reads/sec', 'id:2']\n"
+      "        instances: sd*\n"
+      "        interval: 10s\n"
+      "        machines: db1\n"
+      "  - name: all\n"
+      "    queries: [{counterset: Memory}]\n"
+      "export:\n"
+      "  url: https://engine.example/api/v1/write\n"
+      "  paths: ['\\System\\*']\n"
+      "log: {level: info}\n"));
+  RETURN_IF_ERROR(Write(root, "aggregator_config", "latin1",
+                        "listen: a:1\n"
+                        "tls: {authority: a, certificate: b, key: c}\n"
+                        "store: {directory: s}\n"
+                        "plans: [{name: K\xF6ln, queries: []}]\n"));
+  RETURN_IF_ERROR(Write(root, "aggregator_config", "control",
+                        "listen: a:1\n"
+                        "tls: {authority: a, certificate: b, key: c}\n"
+                        "store: {directory: s}\n"
+                        "expected_machines: [\"a\\x9bb\"]\n"));
+  return absl::OkStatus();
 }
 
 absl::Status WriteSeeds(const std::string& root) {
@@ -396,6 +470,7 @@ absl::Status WriteSeeds(const std::string& root) {
                         "        wrap32: true\n"
                         "        machines: db1\n"
                         "  - {name: none, queries: []}\n"));
+  RETURN_IF_ERROR(WriteConfigs(root));
   RETURN_IF_ERROR(Write(root, "collection", "content",
                         "\1" + Content().SerializeAsString()));
   RETURN_IF_ERROR(
@@ -406,7 +481,6 @@ absl::Status WriteSeeds(const std::string& root) {
   RETURN_IF_ERROR(WriteSpools(Content(), root));
   RETURN_IF_ERROR(WriteStreams(root));
   RETURN_IF_ERROR(WriteEngineAnswers(root));
-  RETURN_IF_ERROR(WritePeerAnswers(root));
   RETURN_IF_ERROR(WritePmuSessions(root));
   RETURN_IF_ERROR(WriteChunks(root));
   RETURN_IF_ERROR(WriteRecords(root));

@@ -383,6 +383,7 @@ class Agent {
       batch.set_payload(std::string(input_.Bytes()));
       batch.set_content_size(static_cast<uint32_t>(batch.payload().size()));
     }
+    batch.set_fingerprint(Fingerprint(batch.payload()));
     batch.set_epoch(kEpochs[kind % 2]);
     batch.set_sequence(input_.Number());
     return request;

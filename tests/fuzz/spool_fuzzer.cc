@@ -1,4 +1,4 @@
-// Fuzzes the files of a spool, in the current and the first format.
+// Fuzzes the files of a spool.
 //
 // Invariants:
 // - A file is opened or rejected. An opened spool works like any other.
@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,15 +24,13 @@
 #include "agent/deliver/batch_builder.h"
 #include "agent/deliver/spool.h"
 #include "agent/deliver/spool/record_log.h"
-#include "agent/deliver/spool/sqlite.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "base/sha256.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "fleetperf/v1/spool.pb.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/input.h"
 #include "tests/support/simulated_clock.h"
-#include "tests/support/sqlite_spool.h"
 #include "tests/support/temp_directory.h"
 
 namespace fleetperf::agent {
@@ -48,96 +45,13 @@ const testing::TempDirectory& Directory() {
   return directory;
 }
 
-std::string DatabasePath() { return Directory().File("spool.sqlite"); }
+std::string LogPath() { return Directory().File("spool.000001.log"); }
 
 void RemoveFiles() {
   for (const auto& file :
        std::filesystem::directory_iterator(Directory().path())) {
     std::filesystem::remove(file.path());
   }
-}
-
-// The database of an agent without pending batches.
-const std::string& EmptyDatabase() {
-  static const std::string& bytes = *new std::string([] {
-    const testing::TempDirectory directory;
-    const std::string path = directory.File("empty.sqlite");
-    FUZZ_CHECK(testing::MakeSqliteSpool(path, "").ok());
-    return *ReadFile(path);
-  }());
-  return bytes;
-}
-
-// Binds the next value of a row: a number, bytes or NULL.
-void BindValue(Input* input, SqliteStatement* row) {
-  constexpr uint8_t kBytes = 0xFE;
-  constexpr uint8_t kNull = 0xFF;
-  Input first = *input;
-  switch (first.Byte()) {
-    case kBytes:
-      *input = first;
-      row->BindBlob(input->Bytes());
-      break;
-    case kNull:
-      *input = first;
-      row->BindNull();
-      break;
-    default:
-      row->Bind(static_cast<int64_t>(input->Number()));
-  }
-}
-
-// Inserts a row with arbitrary values of the columns' types into a table.
-void InsertRow(SqliteDatabase& database, Input* input) {
-  struct Table {
-    const char* name;
-    const char* columns;  // n: a number, b: bytes, k: a batch's key
-  };
-  constexpr Table kTables[] = {{"epochs", "nnnnn"},
-                               {"batches", "knnnnbnnnnb"},
-                               {"ticks", "nnnnb"},
-                               {"definitions", "nnnb"},
-                               {"process", "nnnnbb"}};
-  const uint8_t kind = input->Byte();
-  const Table& table = kTables[kind % std::size(kTables)];
-  const absl::string_view columns = table.columns;
-  if (kind / std::size(kTables) % 8 == 7) {
-    FUZZ_CHECK(database.Execute(absl::StrCat("DELETE FROM ", table.name)).ok());
-  }
-  std::string parameters = "?";
-  for (size_t i = 1; i < columns.size(); ++i)
-    absl::StrAppend(&parameters, ",?");
-  auto row = database.Prepare(absl::StrCat(
-      "INSERT OR REPLACE INTO ", table.name, " VALUES(", parameters, ")"));
-  FUZZ_CHECK(row.ok());
-  for (const char column : columns) {
-    switch (column) {
-      case 'k': {
-        const uint64_t epoch = input->Number();
-        row->Bind(static_cast<int64_t>((epoch << 40) + input->Number()));
-        break;
-      }
-      case 'b':
-        row->BindBlob(input->Bytes());
-        break;
-      default:
-        BindValue(input, &*row);
-    }
-  }
-  row->Run().IgnoreError();  // the schema may reject the row
-}
-
-// Writes a database that is valid for SQLite, with rows from the input.
-void WriteRows(Input* input) {
-  FUZZ_CHECK(WriteFile(DatabasePath(), EmptyDatabase()).ok());
-  const auto database = SqliteDatabase::Open(DatabasePath());
-  FUZZ_CHECK(database.ok());
-  FUZZ_CHECK((*database)->Execute("PRAGMA locking_mode = EXCLUSIVE").ok());
-  FUZZ_CHECK((*database)->Execute("BEGIN").ok());
-  for (int rows = input->Byte() % 32; rows > 0; --rows) {
-    InsertRow(**database, input);
-  }
-  FUZZ_CHECK((*database)->Execute("COMMIT").ok());
 }
 
 // Writes a log with correct checksums and records from the input.
@@ -156,7 +70,7 @@ void WriteRecords(Input* input) {
     AppendRecord(++number, record, static_cast<uint32_t>(payload.size()), &log);
     absl::StrAppend(&log, payload);
   }
-  FUZZ_CHECK(WriteFile(Directory().File("spool.000001.log"), log).ok());
+  FUZZ_CHECK(WriteFile(LogPath(), log).ok());
 }
 
 // Returns the batches that are held and can be read, oldest first.
@@ -354,23 +268,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fleetperf::Input input(data, size);
   if (size == 0) return 0;
   fleetperf::agent::RemoveFiles();
-  const auto write_rest = [&](const std::string& path) {
-    FUZZ_CHECK(fleetperf::WriteFile(path, input.rest()).ok());
+  if (input.Byte() % 2 == 0) {
+    FUZZ_CHECK(
+        fleetperf::WriteFile(fleetperf::agent::LogPath(), input.rest()).ok());
     input = fleetperf::Input("");
-  };
-  switch (input.Byte() % 4) {
-    case 0:
-      write_rest(fleetperf::agent::DatabasePath());
-      break;
-    case 1:
-      fleetperf::agent::WriteRows(&input);
-      break;
-    case 2:
-      write_rest(fleetperf::agent::Directory().File("spool.000001.log"));
-      break;
-    case 3:
-      fleetperf::agent::WriteRecords(&input);
-      break;
+  } else {
+    fleetperf::agent::WriteRecords(&input);
   }
   fleetperf::agent::User(input).Use();
   return 0;

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "agent/source/linux/tcp_diagnostics.h"
+#include "agent/source/linux/network/tcp_diagnostics.h"
 #include "tests/fuzz/check.h"
 
 namespace fleetperf::agent {

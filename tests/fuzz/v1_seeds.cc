@@ -1,7 +1,7 @@
 #include <string>
 #include <utility>
 
-#include "base/files.h"
+#include "base/os/files.h"
 #include "base/status_macros.h"
 #include "perflib/counter_type.h"
 #include "tests/fuzz/seed_files.h"

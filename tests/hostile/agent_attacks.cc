@@ -15,8 +15,6 @@
 namespace fleetperf::testing {
 namespace {
 
-constexpr char kEvilAgent[] = "evil";
-
 // Sends what `next` returns, which gets the number of messages sent before on
 // the stream, on one stream after the other.
 void FloodStreams(const Target& target, const Stop& stop,
@@ -32,7 +30,7 @@ void FloodStreams(const Target& target, const Stop& stop,
 // Definitions of an epoch, again and again.
 void SendDictionaries(const Target& target, const Stop& stop) {
   uint32_t id = 1000;
-  FloodStreams(target, stop, MakeHello(kEvilAgent, kEpoch, 1, 0),
+  FloodStreams(target, stop, MakeHello(target.name, kEpoch, 1, 0),
                [&](uint64_t) {
                  v1::CollectRequest request;
                  v1::Dictionary& dictionary = *request.mutable_dictionary();
@@ -60,7 +58,7 @@ void SendCatalogues(const Target& target, const Stop& stop) {
       registration.set_help(std::string(20'000, 'h'));
     }
     const std::string payload = content.SerializeAsString();
-    v1::Hello hello = MakeHello(kEvilAgent, kEpoch, 1, 0);
+    v1::Hello hello = MakeHello(target.name, kEpoch, 1, 0);
     hello.set_catalogue_hash(Sha256(payload));
     FakeAgent agent(target.address, target.agent, hello);
     v1::CollectRequest request;
@@ -75,7 +73,7 @@ void SendCatalogues(const Target& target, const Stop& stop) {
 void AnnounceEpochs(const Target& target, const Stop& stop) {
   uint64_t epoch = uint64_t{1} << 40;
   while (!stop()) {
-    v1::Hello hello = MakeHello(kEvilAgent, ++epoch, 1, 0);
+    v1::Hello hello = MakeHello(target.name, ++epoch, 1, 0);
     for (int i = 1; i < 1000; ++i) {
       hello.add_held_epochs()->set_epoch(++epoch);
     }
@@ -86,7 +84,7 @@ void AnnounceEpochs(const Target& target, const Stop& stop) {
 
 // The largest messages that gRPC accepts.
 void SendHugeHellos(const Target& target, const Stop& stop) {
-  v1::Hello hello = MakeHello(kEvilAgent, kEpoch, 1, 0);
+  v1::Hello hello = MakeHello(target.name, kEpoch, 1, 0);
   (*hello.mutable_labels())["label"] = std::string(15 << 20, 'x');
   while (!stop()) {
     FakeAgent agent(target.address, target.agent, hello);
@@ -96,9 +94,9 @@ void SendHugeHellos(const Target& target, const Stop& stop) {
 
 // Batches of a kilobyte that inflate to 12 MB and are wrong at their end.
 void SendInflatingBatches(const Target& target, const Stop& stop) {
-  const auto make = [](uint64_t sequence) {
+  const auto make = [&](uint64_t sequence) {
     v1::CollectRequest request =
-        MakeNumberBatch(kEvilAgent, kEpoch, sequence, int64_t{1} << 57);
+        MakeNumberBatch(target.name, kEpoch, sequence, int64_t{1} << 57);
     EditContent(
         [](v1::BatchContent& content) {
           auto& column =
@@ -112,6 +110,7 @@ void SendInflatingBatches(const Target& target, const Stop& stop) {
     std::string compressed;
     ZstdCompress(batch.payload(), &compressed);
     batch.set_payload(compressed);
+    batch.set_fingerprint(Fingerprint(batch.payload()));
     batch.set_compression(v1::COMPRESSION_ZSTD);
     return request;
   };
@@ -119,7 +118,7 @@ void SendInflatingBatches(const Target& target, const Stop& stop) {
   v1::CollectRequest later = make(2);
   while (!stop()) {
     FakeAgent agent(target.address, target.agent,
-                    MakeHello(kEvilAgent, kEpoch, 1, 0));
+                    MakeHello(target.name, kEpoch, 1, 0));
     uint64_t next = 1;
     while (!stop()) {
       later.mutable_batch()->set_sequence(next);
@@ -133,7 +132,7 @@ void SendInflatingBatches(const Target& target, const Stop& stop) {
 void SpellNames(const Target& target, const Stop& stop) {
   std::vector<std::unique_ptr<FakeAgent>> agents;
   for (unsigned spelling = 0; !stop(); ++spelling) {
-    std::string name = kEvilAgent;
+    std::string name = target.name;
     for (size_t i = 0; i < name.size(); ++i) {
       if ((spelling >> i & 1) != 0) name[i] = absl::ascii_toupper(name[i]);
     }
@@ -147,10 +146,14 @@ void SpellNames(const Target& target, const Stop& stop) {
 // Batches that are rejected.
 void SendMalformedBatches(const Target& target, const Stop& stop) {
   FloodStreams(
-      target, stop, MakeHello(kEvilAgent, kEpoch, 1, 0), [&](uint64_t sent) {
+      target, stop, MakeHello(target.name, kEpoch, 1, 0), [&](uint64_t sent) {
         v1::CollectRequest request =
-            MakeNumberBatch(kEvilAgent, kEpoch, sent + 1, int64_t{1} << 57);
-        if (sent > 0) request.mutable_batch()->set_payload("\xff\xff\xff");
+            MakeNumberBatch(target.name, kEpoch, sent + 1, int64_t{1} << 57);
+        if (sent > 0) {
+          request.mutable_batch()->set_payload("\xff\xff\xff");
+          request.mutable_batch()->set_fingerprint(
+              Fingerprint(request.batch().payload()));
+        }
         return request;
       });
 }

@@ -13,9 +13,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "base/channel.h"
-#include "base/clock.h"
-#include "base/rpc_deadline.h"
+#include "base/os/clock.h"
+#include "base/rpc/channel.h"
+#include "base/rpc/rpc_deadline.h"
 #include "fleetperf/v1/query.grpc.pb.h"
 #include "perflib/clocks.h"
 #include "proto/conversions.h"
@@ -77,6 +77,12 @@ std::string AskPage(int port, const TlsFiles& tls) {
 }
 
 }  // namespace
+
+void Measured::AddUsage(pid_t pid) {
+  memory_kib = std::max(memory_kib, StatusNumber(pid, "VmRSS:"));
+  threads = std::max(threads, StatusNumber(pid, "Threads:"));
+  descriptors = std::max(descriptors, CountDescriptors(pid));
+}
 
 absl::Duration Measured::Quantile(std::vector<absl::Duration> waits,
                                   double share) {
@@ -176,13 +182,8 @@ void Bystanders::RunReader() {
 
 void Bystanders::RunUsage(pid_t pid) {
   while (Pause()) {
-    const int64_t memory = StatusNumber(pid, "VmRSS:");
-    const int64_t threads = StatusNumber(pid, "Threads:");
-    const int64_t descriptors = CountDescriptors(pid);
     absl::MutexLock lock(&mutex_);
-    measured_.memory_kib = std::max(measured_.memory_kib, memory);
-    measured_.threads = std::max(measured_.threads, threads);
-    measured_.descriptors = std::max(measured_.descriptors, descriptors);
+    measured_.AddUsage(pid);
   }
 }
 

@@ -29,6 +29,9 @@ struct Measured {
   int64_t threads = 0;     // the largest number
   int64_t descriptors = 0;
 
+  // Adds the present use of a process.
+  void AddUsage(pid_t pid);
+
   // Returns the `share`-th smallest wait: 0.99. Zero if there is none.
   static absl::Duration Quantile(std::vector<absl::Duration> waits,
                                  double share);

@@ -1,11 +1,10 @@
-#include <deque>
 #include <memory>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "fleetperf/v1/query.pb.h"
 #include "tests/hostile/attacks.h"
 #include "tests/hostile/http2_connection.h"
-#include "tests/support/raw_connection.h"
 
 namespace fleetperf::testing {
 namespace {
@@ -19,25 +18,6 @@ void FloodConnections(const Target& target, const Stop& stop,
     Http2Connection connection(target.port, target.reader);
     while (!stop() && connection.Send(next())) {
     }
-  }
-}
-
-// Connections that never begin their handshake.
-void KeepSilent(const Target& target, const Stop& stop) {
-  constexpr size_t kOpen = 2000;
-  std::deque<RawConnection> open;
-  while (!stop()) {
-    open.emplace_back(target.port, "127.0.0.2");
-    if (open.size() > kOpen) open.pop_front();
-  }
-}
-
-// Bytes that are no handshake.
-void SendGarbage(const Target& target, const Stop& stop) {
-  const std::string garbage(16 << 10, '\x16');
-  while (!stop()) {
-    const RawConnection connection(target.port, "127.0.0.2");
-    send(connection.fd(), garbage.data(), garbage.size(), MSG_NOSIGNAL);
   }
 }
 
@@ -126,14 +106,14 @@ void ReadNothing(const Target& target, const Stop& stop) {
 }  // namespace
 
 std::vector<Attack> ConnectionAttacks() {
-  return {{"silent connections", KeepSilent},
-          {"garbage for a handshake", SendGarbage},
-          {"rapid reset", ResetRapidly},
-          {"endless headers", ContinueHeaders},
-          {"pings", Ping},
-          {"settings", ChangeSettings},
-          {"silent streams", OpenSilentStreams},
-          {"answers not read", ReadNothing}};
+  std::vector<Attack> attacks = StrangerAttacks("", &Target::port);
+  attacks.insert(attacks.end(), {{"rapid reset", ResetRapidly},
+                                 {"endless headers", ContinueHeaders},
+                                 {"pings", Ping},
+                                 {"settings", ChangeSettings},
+                                 {"silent streams", OpenSilentStreams},
+                                 {"answers not read", ReadNothing}});
+  return attacks;
 }
 
 }  // namespace fleetperf::testing

@@ -38,10 +38,13 @@ std::string Field(absl::string_view name, absl::string_view value) {
   return field;
 }
 
-SSL_CTX* MakeContext(const TlsFiles& tls) {
+// `tls`: nullptr for a client without a certificate.
+SSL_CTX* MakeContext(const TlsFiles* tls) {
   SSL_CTX* const context = SSL_CTX_new(TLS_client_method());
-  SSL_CTX_use_certificate_chain_file(context, tls.certificate.c_str());
-  SSL_CTX_use_PrivateKey_file(context, tls.key.c_str(), SSL_FILETYPE_PEM);
+  if (tls != nullptr) {
+    SSL_CTX_use_certificate_chain_file(context, tls->certificate.c_str());
+    SSL_CTX_use_PrivateKey_file(context, tls->key.c_str(), SSL_FILETYPE_PEM);
+  }
   SSL_CTX_set_alpn_protos(context, kProtocols, sizeof kProtocols);
   return context;
 }
@@ -76,8 +79,16 @@ std::string MessageFrame(uint32_t stream, absl::string_view message,
 
 Http2Connection::Http2Connection(int port, const TlsFiles& tls,
                                  absl::string_view settings)
-    : connection_(port),
-      context_(MakeContext(tls), SSL_CTX_free),
+    : Http2Connection(port, "127.0.0.1", MakeContext(&tls), settings) {}
+
+Http2Connection::Http2Connection(int port, const std::string& from,
+                                 absl::string_view settings)
+    : Http2Connection(port, from, MakeContext(nullptr), settings) {}
+
+Http2Connection::Http2Connection(int port, const std::string& from,
+                                 SSL_CTX* context, absl::string_view settings)
+    : connection_(port, from),
+      context_(context, SSL_CTX_free),
       ssl_(SSL_new(context_.get()), SSL_free) {
   std::signal(SIGPIPE, SIG_IGN);
   constexpr timeval kReadTimeout = {.tv_usec = 100'000};

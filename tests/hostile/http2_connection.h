@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "base/credentials.h"
+#include "base/tls/credentials.h"
 #include "tests/support/raw_connection.h"
 
 namespace fleetperf::testing {
@@ -29,6 +29,8 @@ inline constexpr uint8_t kEndsHeaders = 0x4;   // HEADERS, CONTINUATION
 
 // The method with which agents send their messages.
 inline constexpr char kCollect[] = "/fleetperf.v1.CollectionService/Collect";
+// The only method of `fleetperf pki serve`.
+inline constexpr char kEnroll[] = "/fleetperf.v1.EnrolmentService/Enroll";
 
 std::string Frame(FrameType type, uint8_t flags, uint32_t stream,
                   absl::string_view payload);
@@ -45,6 +47,9 @@ class Http2Connection {
   // payload of a SETTINGS frame. Failures end the connection.
   Http2Connection(int port, const TlsFiles& tls,
                   absl::string_view settings = "");
+  // The same without a certificate, from another address of this machine.
+  Http2Connection(int port, const std::string& from,
+                  absl::string_view settings = "");
 
   bool is_open() const { return is_open_; }
 
@@ -55,6 +60,8 @@ class Http2Connection {
   bool ReadAndAcknowledge();
 
  private:
+  Http2Connection(int port, const std::string& from, SSL_CTX* context,
+                  absl::string_view settings);
   void Acknowledge();
 
   RawConnection connection_;

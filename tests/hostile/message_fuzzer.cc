@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
 #include "base/zstd.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "tests/fixtures/messages.h"
@@ -17,7 +18,7 @@
 namespace fleetperf::testing {
 namespace {
 
-constexpr char kRecorded[] = FLEETPERF_FIXTURES "/v0.1.0/stream/requests-";
+constexpr char kRecorded[] = FLEETPERF_FIXTURES "/v1/stream/requests-";
 constexpr uint32_t kStreamsPerConnection = 50;
 constexpr size_t kMaxRange = 16;
 // Epochs cost the certificate's budget, so that only a few new ones are used.
@@ -105,6 +106,7 @@ void MutateContent(Random* random, v1::Batch* batch) {
   batch->set_compression(v1::COMPRESSION_NONE);
   batch->set_content_size(static_cast<uint32_t>(content.size()));
   batch->set_payload(std::move(content));
+  batch->set_fingerprint(Fingerprint(batch->payload()));
 }
 
 // Returns the frames of a call with the messages of a recorded stream.

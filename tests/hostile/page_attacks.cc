@@ -23,10 +23,9 @@ using Context = std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)>;
 
 // The attackers without an identity come from another address than others.
 constexpr char kStranger[] = "127.0.0.2";
-constexpr char kOwn[] = "127.0.0.1";
 
 // `tls`: nullptr for a client without a certificate.
-Context MakeContext(const TlsFiles* tls) {
+Context PageContext(const TlsFiles* tls) {
   std::signal(SIGPIPE, SIG_IGN);
   Context context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   if (tls != nullptr) {
@@ -81,32 +80,18 @@ class Client {
   bool is_open_ = false;
 };
 
-// Connections that never begin their handshake, or with something else.
-void StayStrange(const Target& target, const Stop& stop) {
-  constexpr size_t kOpen = 1000;
-  const std::string garbage(16 << 10, '\x16');
-  std::deque<RawConnection> open;
-  while (!stop()) {
-    open.emplace_back(target.page_port, kStranger);
-    if (open.size() % 2 == 0) {
-      send(open.back().fd(), garbage.data(), garbage.size(), MSG_NOSIGNAL);
-    }
-    if (open.size() > kOpen) open.pop_front();
-  }
-}
-
 // Requests that arrive byte by byte, with an identity and without.
 void SendSlowly(const Target& target, const Stop& stop) {
   constexpr size_t kOpen = 300;
-  const Context reader = MakeContext(&target.reader);
-  const Context stranger = MakeContext(nullptr);
+  const Context reader = PageContext(&target.reader);
+  const Context stranger = PageContext(nullptr);
   std::deque<std::unique_ptr<Client>> open;
   while (!stop()) {
     if (open.size() < kOpen) {
       const bool is_strange = open.size() % 2 == 0;
       open.push_back(std::make_unique<Client>(
           target, is_strange ? stranger.get() : reader.get(),
-          is_strange ? kStranger : kOwn));
+          is_strange ? kStranger : target.from));
       open.back()->Send(
           "POST /api/v1/query HTTP/1.1\r\nHost: a\r\n"
           "Content-Type: application/json\r\nContent-Length: 262144\r\n");
@@ -195,8 +180,8 @@ std::vector<std::string> StrangeRequests() {
 
 // Each request gets one answer, and that is a refusal.
 void AskWrongly(const Target& target, const Stop& stop) {
-  const Context reader = MakeContext(&target.reader);
-  const Context stranger = MakeContext(nullptr);
+  const Context reader = PageContext(&target.reader);
+  const Context stranger = PageContext(nullptr);
   const auto ask = [&](const Context& context, const std::string& from,
                        const std::string& request) {
     Client client(target, context.get(), from, kPatienceSeconds);
@@ -209,7 +194,7 @@ void AskWrongly(const Target& target, const Stop& stop) {
   };
   do {
     for (const std::string& request : WrongRequests()) {
-      ask(reader, kOwn, request);
+      ask(reader, target.from, request);
     }
     for (const std::string& request : StrangeRequests()) {
       ask(stranger, kStranger, request);
@@ -219,17 +204,19 @@ void AskWrongly(const Target& target, const Stop& stop) {
 
 // TLS records without data: new keys, and renegotiations of TLS 1.2.
 void UpdateKeys(const Target& target, const Stop& stop) {
-  const Context newer = MakeContext(&target.reader);
-  const Context older = MakeContext(&target.reader);
+  const Context newer = PageContext(&target.reader);
+  const Context older = PageContext(&target.reader);
   SSL_CTX_set_max_proto_version(older.get(), TLS1_2_VERSION);
   // Otherwise, there would be no attack.
-  EXPECT_TRUE(Client(target, older.get(), kOwn, kPatienceSeconds).is_open());
-  EXPECT_TRUE(Client(target, newer.get(), kOwn, kPatienceSeconds).is_open());
+  EXPECT_TRUE(
+      Client(target, older.get(), target.from, kPatienceSeconds).is_open());
+  EXPECT_TRUE(
+      Client(target, newer.get(), target.from, kPatienceSeconds).is_open());
   while (!stop()) {
-    Client renegotiating(target, older.get(), kOwn);
+    Client renegotiating(target, older.get(), target.from);
     SSL_renegotiate(renegotiating.ssl());
     EXPECT_NE(SSL_do_handshake(renegotiating.ssl()), 1);
-    Client updating(target, newer.get(), kOwn);
+    Client updating(target, newer.get(), target.from);
     for (int i = 0; i < 10'000 && !stop(); ++i) {
       if (SSL_key_update(updating.ssl(), SSL_KEY_UPDATE_REQUESTED) != 1 ||
           SSL_do_handshake(updating.ssl()) != 1) {
@@ -242,10 +229,10 @@ void UpdateKeys(const Target& target, const Stop& stop) {
 // Requests on many connections whose answers are never read.
 void ReadNoAnswers(const Target& target, const Stop& stop) {
   constexpr size_t kOpen = 150;
-  const Context reader = MakeContext(&target.reader);
+  const Context reader = PageContext(&target.reader);
   std::deque<std::unique_ptr<Client>> open;
   while (!stop()) {
-    open.push_back(std::make_unique<Client>(target, reader.get(), kOwn));
+    open.push_back(std::make_unique<Client>(target, reader.get(), target.from));
     if (open.size() > kOpen) open.pop_front();
     if (open.size() % 2 == 0) {
       const std::string body = R"({"paths":["\\Numbers\\Number"]})";
@@ -263,14 +250,27 @@ void ReadNoAnswers(const Target& target, const Stop& stop) {
   }
 }
 
+// As many connections of a certificate as the page has for all.
+void HoldPage(const Target& target, const Stop& stop) {
+  constexpr size_t kWanted = 2500;
+  const Context reader = PageContext(&target.reader);
+  std::vector<std::unique_ptr<Client>> open;
+  while (!stop()) {
+    if (open.size() == kWanted) open.clear();
+    open.push_back(std::make_unique<Client>(target, reader.get(), target.from));
+  }
+}
+
 }  // namespace
 
 std::vector<Attack> PageAttacks() {
-  return {{"page: strangers", StayStrange},
-          {"page: slow requests", SendSlowly},
-          {"page: wrong requests", AskWrongly},
-          {"page: key updates", UpdateKeys},
-          {"page: answers not read", ReadNoAnswers}};
+  std::vector<Attack> attacks = StrangerAttacks("page: ", &Target::page_port);
+  attacks.insert(attacks.end(), {{"page: slow requests", SendSlowly},
+                                 {"page: wrong requests", AskWrongly},
+                                 {"page: key updates", UpdateKeys},
+                                 {"page: answers not read", ReadNoAnswers},
+                                 {"page: connections", HoldPage}});
+  return attacks;
 }
 
 }  // namespace fleetperf::testing

@@ -37,11 +37,11 @@ fail() {
   exit 1
 }
 
-# make_root NAME DIRECTORY PACKAGES: makes a root of Debian 12 with packages of Debian, ours in a directory, and those
-# that ours depend on in apt's cache, because the machine cannot reach the mirror.
+# make_root NAME DIRECTORY PACKAGES: makes a root of this system's Debian, for which ours are built, with packages of
+# Debian, ours in a directory, and those that ours depend on in apt's cache, because the machine cannot reach the mirror.
 make_root() {
   local system=$work/$1 directory=$2
-  mmdebstrap --quiet --variant=minbase --include="$3" bookworm "$system"
+  mmdebstrap --quiet --variant=minbase --include="$3" "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$system"
   echo "$1" >"$system/etc/hostname"
   echo "127.0.0.1 localhost" >"$system/etc/hosts"
   echo 'APT::Sandbox::User "root";' >"$system/etc/apt/apt.conf.d/90test"

@@ -144,6 +144,11 @@ TEST(ParsePath, SplitsAPathIntoItsParts) {
       {R"(\P(chrome#4294967295)\IO)", "* | P | (chrome) | #4294967295 | IO"},
       {R"(\P(*#1)\IO)", "* | P | (*) | #1 | IO"},
       {R"(\P(a#1#2)\IO)", "* | P | (a#1) | #2 | IO"},
+      // An instance without a name.
+      {R"(\P()\IO)", "* | P | () | IO"},
+      {R"(\P(#1)\IO)", "* | P | () | #1 | IO"},
+      // A ")\" in a counter.
+      {R"(\P(a)\b[)]\c)", R"(* | P | (a) | b[)]\c)"},
       // Suffixes that are no indexes.
       {R"(\P(a#b)\IO)", "* | P | (a#b) | IO"},
       {R"(\P(C#)\IO)", "* | P | (C#) | IO"},
@@ -181,7 +186,6 @@ TEST(ParsePath, ReportsPositionAndExpectation) {
        R"("\" and a counter name, or "(" and an instance name)"},
       {R"(\System\)", 9, "a counter name, or * for all"},
       {R"(\Process(a)\)", 13, "a counter name, or * for all"},
-      {R"(\Process()\IO)", 10, "an instance name, or * for all"},
       {R"(\Process()", 10,
        R"(")\" and a counter name after the instance name)"},
       {R"(\Process(a\IO)", 14, R"(")\" and a counter name)"},
@@ -225,6 +229,14 @@ TEST(ParsePath, RecognizesKnownCountersetsWithParentheses) {
   }
 }
 
+TEST(ParsePath, RecognizesKnownCountersetsWithEscapes) {
+  const std::string name = "Set (*) of [?]";
+  const std::string text = FormatPath("", name, "a", 0, "c");
+  ASSERT_OK_AND_ASSIGN(const Path path, ParsePath(text, {name}));
+  EXPECT_TRUE(path.MatchesCounterset(name, {}));
+  EXPECT_TRUE(path.SelectsInstance("a", 0));
+}
+
 TEST(ParsePath, AcceptsAGuidAsCounterset) {
   ASSERT_OK_AND_ASSIGN(
       const Path path,
@@ -266,6 +278,10 @@ TEST(FormatPath, WritesPdhSyntax) {
   EXPECT_EQ(FormatPath("", "Process", "chrome#2", 0, "IO"),
             R"(\Process(chrome[#]2)\IO)");
   EXPECT_EQ(FormatPath("", "a*", "b?#c", 0, "d#1*"), R"(\a[*](b[?]#c)\d#1[*])");
+  EXPECT_EQ(FormatPath("", "Process", "", 0, "IO"), R"(\Process()\IO)");
+  EXPECT_EQ(FormatPath("", "Process", "", 1, "IO"), R"(\Process(#1)\IO)");
+  EXPECT_EQ(FormatPath("", "Set", "a", 0, "Reads (4k)\\sec"),
+            R"(\Set(a)\Reads (4k[)]\sec)");
 }
 
 TEST(EscapeName, MatchesOnlyThatName) {
@@ -276,24 +292,47 @@ TEST(EscapeName, MatchesOnlyThatName) {
   EXPECT_EQ(EscapeInstanceName("a#b1"), "a#b1");
 }
 
-// Returns `length` characters, most of them special in paths.
-std::string RandomName(std::mt19937* random, bool instance) {
+TEST(Path, SelectsTheInstanceWithExactlyThatName) {
+  const auto selects = [](const char* text, const char* name, uint32_t index) {
+    const auto path = ParsePath(text);
+    return path.ok() && path->SelectsInstance(name, index);
+  };
+  constexpr char kAdapter[] = R"(\Net(Adapter #2)\Bytes)";
+  EXPECT_TRUE(selects(kAdapter, "Adapter #2", 0));
+  EXPECT_TRUE(selects(kAdapter, "adapter #2", 1));
+  EXPECT_TRUE(selects(kAdapter, "Adapter ", 2));
+  EXPECT_FALSE(selects(kAdapter, "Adapter ", 0));
+  EXPECT_FALSE(selects(kAdapter, "Adapter", 2));
+  EXPECT_TRUE(selects(R"(\Net(Adapter #2#1)\Bytes)", "Adapter #2", 1));
+  EXPECT_FALSE(selects(R"(\Net(Adapter #2#1)\Bytes)", "Adapter #2", 0));
+  // In brackets, it is only a name; with wildcards, only an index.
+  EXPECT_FALSE(selects(R"(\Net(Adapter [#]2)\Bytes)", "Adapter ", 2));
+  EXPECT_FALSE(selects(R"(\Net(*#2)\Bytes)", "Adapter #2", 0));
+  EXPECT_TRUE(selects(R"(\Net()\Bytes)", "", 0));
+  EXPECT_FALSE(selects(R"(\Net()\Bytes)", "a", 0));
+  EXPECT_TRUE(selects(R"(\Net(#1)\Bytes)", "", 1));
+  EXPECT_TRUE(selects(R"(\System\Processes)", "", 0));
+}
+
+// Returns `length` characters, most of them special in paths. A counterset has
+// none of the last three.
+std::string RandomName(std::mt19937* random, bool is_counterset,
+                       size_t shortest = 1) {
   static const std::vector<std::string> kCharacters = {
-      "a", "B", "1", "#", "#", "[", "]", "*", "?", "/", ",", " ", "\u00E9",
-      // Allowed anywhere only in instances.
-      "(", ")", "\\"};
+      "a", "B", "1", "#", "#",      "[", "]", "*",
+      "?", "/", ",", " ", "\u00E9", "(", ")", "\\"};
   std::string name;
-  for (size_t length = 1 + (*random)() % 8; length > 0; --length)
-    name +=
-        kCharacters[(*random)() % (kCharacters.size() - (instance ? 0 : 3))];
+  for (size_t length = shortest + (*random)() % 8; length > 0; --length)
+    name += kCharacters[(*random)() %
+                        (kCharacters.size() - (is_counterset ? 3 : 0))];
   return name;
 }
 
 TEST(FormatPath, RoundTripsThroughParsePath) {
   std::mt19937 random(20261120);
   for (int round = 0; round < 20'000; ++round) {
-    const std::string counterset = RandomName(&random, false);
-    const std::string instance = RandomName(&random, true);
+    const std::string counterset = RandomName(&random, true);
+    const std::string instance = RandomName(&random, false, 0);
     const std::string counter = RandomName(&random, false);
     const uint32_t index = random() % 2 == 0 ? 0 : random();
     const std::string text =
@@ -308,6 +347,7 @@ TEST(FormatPath, RoundTripsThroughParsePath) {
     ASSERT_EQ(path.counterset.literal(), counterset);
     ASSERT_EQ(path.instance->literal(), instance);
     ASSERT_EQ(path.instance_index.value_or(0), index);
+    ASSERT_TRUE(path.SelectsInstance(instance, index));
     ASSERT_EQ(path.counter.literal(), counter);
   }
 }

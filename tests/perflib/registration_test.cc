@@ -289,6 +289,7 @@ TEST(CanonicalBytes, ChangeWithTheMeaningOfRawValues) {
       {"counter name", [](auto& r) { r.counters[1].name = "x"; }},
       {"order", [](auto& r) { std::swap(r.counters[0], r.counters[1]); }},
       {"count", [](auto& r) { r.counters.pop_back(); }},
+      {"aggregates", [](auto& r) { r.aggregates = {"x"}; }},
       {"names moved",
        [](auto& r) {
          r.name = "";

@@ -2,8 +2,8 @@
 
 #include <windows.h>
 
-#include "base/files.h"
-#include "base/wide_windows.h"
+#include "base/os/files.h"
+#include "base/os/wide_windows.h"
 #include "tests/scripted_perflib/scripted_perflib.h"
 #include "tests/scripted_perflib/scripted_registry.h"
 

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "base/files.h"
+#include "base/os/files.h"
 #include "tests/scripted_perflib/scripted_registry.h"
 
 int main(int argc, char** argv) {

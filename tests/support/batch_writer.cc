@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/sha256.h"
 #include "base/status_macros.h"
 #include "base/zstd.h"
 #include "proto/conversions.h"
@@ -216,6 +217,14 @@ v1::Batch MakeBatch(uint64_t epoch, uint64_t sequence,
   } else {
     batch.set_payload(std::move(bytes));
   }
+  return batch;
+}
+
+v1::Batch MakeSealedBatch(uint64_t epoch, uint64_t sequence,
+                          const v1::BatchContent& content,
+                          v1::Compression compression) {
+  v1::Batch batch = MakeBatch(epoch, sequence, content, compression);
+  batch.set_fingerprint(Fingerprint(batch.payload()));
   return batch;
 }
 

@@ -87,6 +87,10 @@ class BatchWriter {
 v1::Batch MakeBatch(uint64_t epoch, uint64_t sequence,
                     const v1::BatchContent& content,
                     v1::Compression compression = v1::COMPRESSION_NONE);
+// The same with its fingerprint, as an agent sends it.
+v1::Batch MakeSealedBatch(uint64_t epoch, uint64_t sequence,
+                          const v1::BatchContent& content,
+                          v1::Compression compression = v1::COMPRESSION_NONE);
 
 // Decodes `content`. Its definitions must already be in `dictionary`.
 absl::StatusOr<aggregator::DecodedBatch> Decode(

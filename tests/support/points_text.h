@@ -19,11 +19,10 @@
 namespace fleetperf::testing {
 
 // Breaks and coverage appear only if samples are missing.
-inline std::string ToText(const aggregator::WindowValue& value) {
-  const aggregator::CalculatedValue& result = value.result;
-  std::string text = result.ok()
-                         ? absl::StrFormat("%.7g", result.value)
-                         : std::string(aggregator::StatusName(result.status));
+inline std::string ToText(const WindowValue& value) {
+  const CalculatedValue& result = value.result;
+  std::string text = result.ok() ? absl::StrFormat("%.7g", result.value)
+                                 : std::string(StatusName(result.status));
   if (result.cause != GapCause::kNone) {
     absl::StrAppend(&text, " ", NameOf(result.cause));
   }

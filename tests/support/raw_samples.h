@@ -7,13 +7,13 @@
 #include <ostream>
 
 #include "absl/time/time.h"
-#include "aggregator/formula/counter_formula.h"
-#include "aggregator/formula/formula.h"
 #include "aggregator/samples/frame.h"
 #include "perflib/clocks.h"
 #include "perflib/registration.h"
+#include "values/counter_formula.h"
+#include "values/formula.h"
 
-namespace fleetperf::aggregator {
+namespace fleetperf {
 
 // Prints a value in the messages of failed tests.
 inline void PrintTo(const CalculatedValue& value, std::ostream* out) {
@@ -22,7 +22,7 @@ inline void PrintTo(const CalculatedValue& value, std::ostream* out) {
        << NameOf(value.cause);
 }
 
-}  // namespace fleetperf::aggregator
+}  // namespace fleetperf
 
 namespace fleetperf::testing {
 
@@ -47,21 +47,15 @@ inline perflib::Clocks ClocksAt(double seconds) {
   return ClocksAt(absl::Seconds(seconds));
 }
 
-inline aggregator::RawValue U32(uint32_t value) {
-  return {.value = value, .size = 4};
-}
-inline aggregator::RawValue U64(uint64_t value) {
-  return {.value = value, .size = 8};
-}
+inline RawValue U32(uint32_t value) { return {.value = value, .size = 4}; }
+inline RawValue U64(uint64_t value) { return {.value = value, .size = 8}; }
 
-inline constexpr uint64_t kLife = aggregator::MakeLife(1, 1);
+inline constexpr uint64_t kLife = MakeLife(1, 1);
 
 // Returns a sample taken `seconds` after kStart. `denominator` is the value of
 // a base or an object's time.
-inline aggregator::RawSample SampleAt(double seconds,
-                                      aggregator::RawValue value,
-                                      aggregator::RawValue denominator = {},
-                                      uint64_t life = kLife) {
+inline RawSample SampleAt(double seconds, RawValue value,
+                          RawValue denominator = {}, uint64_t life = kLife) {
   return {.clocks = ClocksAt(seconds),
           .life = life,
           .value = value,
@@ -70,7 +64,7 @@ inline aggregator::RawSample SampleAt(double seconds,
 
 // Returns the formula of a counter of `type` that has every linked counter a
 // formula may need.
-inline aggregator::CounterFormula FormulaOfType(uint32_t type) {
+inline CounterFormula FormulaOfType(uint32_t type) {
   perflib::CountersetRegistration registration;
   registration.counters = {{.counter_id = 1,
                             .type = type,
@@ -82,7 +76,7 @@ inline aggregator::CounterFormula FormulaOfType(uint32_t type) {
                            {.counter_id = 3},
                            {.counter_id = 4},
                            {.counter_id = 5}};
-  return aggregator::FormulaOf(registration, registration.counters[0]);
+  return FormulaOf(registration, registration.counters[0]);
 }
 
 }  // namespace fleetperf::testing

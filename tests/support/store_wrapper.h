@@ -78,9 +78,8 @@ class StoreWrapper : public aggregator::Store {
       absl::string_view hash) const override {
     return store_.GetCatalogue(hash);
   }
-  absl::Status PutMachine(const v1::Machine& machine,
-                          absl::string_view catalogue_hash) override {
-    return store_.PutMachine(machine, catalogue_hash);
+  absl::Status PutMachine(const aggregator::StoredMachine& machine) override {
+    return store_.PutMachine(machine);
   }
   std::vector<aggregator::StoredMachine> GetMachines() const override {
     return store_.GetMachines();

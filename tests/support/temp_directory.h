@@ -11,12 +11,12 @@ namespace fleetperf::testing {
 
 class TempDirectory {
  public:
-  TempDirectory() {
+  explicit TempDirectory(const std::filesystem::path& parent =
+                             std::filesystem::temp_directory_path()) {
     std::random_device random;
     std::filesystem::path path;
     do {
-      path = std::filesystem::temp_directory_path() /
-             ("fleetperf_test." + std::to_string(random()));
+      path = parent / ("fleetperf_test." + std::to_string(random()));
     } while (!std::filesystem::create_directory(path));
     path_ = path.generic_string();
   }
@@ -33,6 +33,15 @@ class TempDirectory {
  private:
   std::string path_;
 };
+
+// A parent for small files that tests write thousands of times, which takes a
+// tenth of the time in memory.
+inline std::filesystem::path MemoryDirectory() {
+  std::error_code ignored;
+  return std::filesystem::is_directory("/dev/shm", ignored)
+             ? "/dev/shm"
+             : std::filesystem::temp_directory_path();
+}
 
 // Returns a path in `directory` that is longer than 260 characters, which
 // Windows takes in one form only, and has characters of several code pages.

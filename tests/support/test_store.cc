@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "aggregator/ingest/epoch.h"
+#include "base/sha256.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/fleet.pb.h"
 
@@ -129,6 +130,7 @@ absl::StatusOr<std::shared_ptr<const ReceivedBatch>> TestAgent::TakeBatch(
   batch->sequence = next_sequence++;
   batch->received = received;
   batch->batch = MakeBatch(epoch_, batch->sequence, content);
+  batch->fingerprint = Fingerprint(batch->batch.payload());
   if (content.has_definitions()) {
     batch->definitions =
         std::make_unique<v1::Definitions>(content.definitions());
@@ -141,11 +143,11 @@ absl::StatusOr<std::shared_ptr<const ReceivedBatch>> TestAgent::TakeBatch(
   return std::shared_ptr<const ReceivedBatch>(std::move(batch));
 }
 
-absl::Status TestAgent::Connect() {
+absl::Status TestAgent::Connect(const std::string& certificate) {
   v1::Machine machine;
   machine.set_name(name_);
   machine.set_agent(name_);
-  return store_->PutMachine(machine, /*catalogue_hash=*/"");
+  return store_->PutMachine({.machine = machine, .certificate = certificate});
 }
 
 absl::Status TestAgent::Keep(const ReceivedBatch& batch) {
@@ -153,6 +155,7 @@ absl::Status TestAgent::Keep(const ReceivedBatch& batch) {
       .epoch_number = store_.Epoch(name_, epoch_).number,
       .sequence = batch.sequence,
       .agent = name_,
+      .fingerprint = batch.fingerprint,
       .received = batch.received,
       .batch = &batch.batch,
       .definitions = batch.definitions.get(),

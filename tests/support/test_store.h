@@ -79,8 +79,9 @@ class TestAgent : public BatchWriter {
   TestAgent(TestStore* store, std::string name, uint64_t epoch = 1)
       : store_(*store), name_(std::move(name)), epoch_(epoch) {}
 
-  // Registers the agent's machine with the store, as Hello does.
-  absl::Status Connect();
+  // Registers the agent's machine with the store, as Hello does with the key of
+  // a certificate.
+  absl::Status Connect(const std::string& certificate = "");
 
   // Returns a batch of everything added since the last call, in the form that
   // ingest passes on.

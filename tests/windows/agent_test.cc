@@ -16,7 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/ticks.h"
 #include "tests/windows/scenarios.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "tests/e2e/deployment.h"
 #include "tests/windows/scenarios.h"
 #include "tests/windows/wine_machine.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "base/files.h"
+#include "base/os/files.h"
 
 namespace fleetperf::testing {
 namespace {

@@ -1,6 +1,8 @@
 // A synthetic fleet: every value is a function of the machine, the counter and
 // the time, so that queries and subscriptions agree without a store.
 
+const LARGE_RAWCOUNT = 0x10100;
+
 const COUNTERSETS = {
   'Processor Information': {
     help: 'How the processors spend their time.',
@@ -129,8 +131,9 @@ export class Fleet {
     this.byName = new Map(this.machines.map((machine) => [machine.name, machine]));
   }
 
-  kill(name) {
-    this.byName.get(name).diedAt = Date.now();
+  kill(name, diedAt = Date.now()) {
+    this.byName.get(name).diedAt = diedAt;
+    this.byName.get(name).returnedAt = 0;
   }
 
   revive(name) {
@@ -193,6 +196,26 @@ export class Fleet {
     return machines.flatMap((m) => set.instances(m).map((name) => ({ machine: m.name, name })));
   }
 
+  // Counters and instances in whose names or help all words occur. The aggregator knows synonyms, too.
+  search(words, counterset, machines) {
+    const all = [];
+    for (const { name, help, hasInstances } of this.countersets(machines)) {
+      const names = new Set(this.instances(name, machines).map((one) => one.name));
+      if (counterset === undefined) {
+        for (const counter of this.counters(name)) {
+          const path = `\\${name}${hasInstances === true ? '(*)' : ''}\\${counter.name}`;
+          all.push({ kind: 'KIND_COUNTER', name: counter.name, path, collected: true, unit: counter.unit, help: counter.help });
+        }
+      } else if (counterset.toLowerCase() !== name.toLowerCase()) continue;
+      for (const one of names) {
+        all.push({ kind: 'KIND_INSTANCE', name: one, path: `\\${name}(${one})\\*`, collected: true, help: `${name} ${help}` });
+      }
+    }
+    const wanted = words.toLowerCase().split(/\s+/).filter((word) => word !== '');
+    return all.filter(({ name, path, help }) => wanted.every(
+      (word) => (counterset === undefined ? `${path} ${help}` : name).toLowerCase().includes(word)));
+  }
+
   // Returns the series of a path, or an error.
   find(path, selection) {
     const parsed = path.match(/^(?:\\\\([^\\]+))?\\([^\\(]+)(?:\((.*)\))?\\(.+)$/);
@@ -216,13 +239,13 @@ export class Fleet {
       for (const [name, set, counter] of counters) {
         if (set.isOn?.(m) === false) continue;
         const [unit] = set.counters[counter];
-        const common = { machine: m.name, counterset: name, counter, unit, m };
+        const common = { machine: m.name, counterset: name, counter, unit, type: LARGE_RAWCOUNT, m };
         if (set.instances === undefined) {
           series.push({ ...common, path: `\\${name}\\${counter}` });
         } else {
           for (const one of set.instances(m)) {
             if (instanceMatch !== undefined && !instanceMatch.test(one)) continue;
-            series.push({ ...common, instance: one, path: `\\${name}(${one})\\${counter}` });
+            series.push({ ...common, instance: one, isAggregate: one === '_Total' || undefined, path: `\\${name}(${one})\\${counter}` });
           }
         }
       }

@@ -46,7 +46,7 @@ export async function startMock({ port = 0, machines = 10_000, login = false } =
   return {
     url,
     link: login ? `${url}/login?token=mock` : url,
-    kill: (name) => fleet.kill(name),
+    kill: (name, diedAt) => fleet.kill(name, diedAt),
     revive: (name) => fleet.revive(name),
     endSession: () => {
       state.session = 'another';
@@ -124,6 +124,10 @@ function answer(fleet, streams, method, body, response) {
     }
     case 'instances': return sendJson(response, 200, {
       instances: fleet.instances(body.counterset, fleet.select(body.machine, body.labels).slice(0, body.pageSize || 20)),
+    });
+    case 'find': return sendJson(response, 200, {
+      found: fleet.search(body.words, body.counterset, fleet.select(body.machine, body.labels).slice(0, 20))
+        .slice(0, body.maxResults || 20),
     });
     case 'query': return sendQuery(fleet, body, now, response);
     case 'explain': return sendExplanation(fleet, body, response);
@@ -235,7 +239,7 @@ function groups(all, body) {
     const key = JSON.stringify([labels, isByMachine && series.machine, isByInstance && series.instance, series.counter]);
     if (seen.has(key)) continue;
     seen.set(key, {
-      m: series.m, unit: series.unit, counterset: series.counterset, counter: series.counter,
+      m: series.m, unit: series.unit, type: series.type, counterset: series.counterset, counter: series.counter,
       path: series.path.replace(/\(.*\)/, '(*)'), machine: isByMachine ? series.machine : undefined,
       instance: isByInstance ? series.instance : undefined, labels: body.byLabels ? labels : undefined,
     });

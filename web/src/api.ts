@@ -3,9 +3,9 @@
 
 import { readLines } from './ndjson.ts';
 import type {
-  Counter, Counterset, CountersetsPage, CountersPage, ErrorBody, ExplainAnswer, InstancesPage,
-  Machine, MachineSelection, MachinesPage, QueryPart, QueryRequest, SubscribeRequest,
-  SubscriptionPart, UnreachablePeer,
+  Counter, Counterset, CountersetsPage, CountersPage, ErrorBody, ExplainAnswer, FindAnswer,
+  FindRequest, Found, InstancesPage, Machine, MachineSelection, MachinesPage, QueryPart,
+  QueryRequest, SubscribeRequest, SubscriptionPart,
 } from './wire.ts';
 
 const MACHINES_OF_PAGE = 1000;
@@ -28,10 +28,6 @@ export function isAbort(error: unknown): boolean {
 
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-export function unreachableText({ address = '', reason = '' }: UnreachablePeer): string {
-  return `The machines of the aggregator at ${address} are missing: ${reason}`;
 }
 
 // Called when a call finds that the session has ended.
@@ -84,13 +80,13 @@ async function call<T>(method: string, request: unknown, signal: AbortSignal): P
 // Calls `use` with each page of machines, in the order of their names.
 export async function listMachines(
   selection: MachineSelection, signal: AbortSignal,
-  use: (machines: Machine[], unreachable: UnreachablePeer[]) => void,
+  use: (machines: Machine[]) => void,
 ): Promise<void> {
   let pageToken = '';
   do {
     const page: MachinesPage = await call(
       'machines', { ...selection, pageSize: MACHINES_OF_PAGE, pageToken }, signal);
-    use(page.machines ?? [], page.unreachable ?? []);
+    use(page.machines ?? []);
     pageToken = page.nextPageToken ?? '';
   } while (pageToken !== '');
 }
@@ -129,6 +125,12 @@ export async function listInstances(
   const page: InstancesPage = await call(
     'instances', { ...selection, counterset, pageSize: MACHINES_OF_COMPLETION }, signal);
   return [...new Set((page.instances ?? []).map((instance) => instance.name ?? ''))];
+}
+
+// Returns what everyday words find, best first.
+export async function find(request: FindRequest): Promise<Found[]> {
+  const answer: FindAnswer = await call('find', request, new AbortController().signal);
+  return answer.found ?? [];
 }
 
 export function explain(

@@ -30,32 +30,3 @@ export function instances(counterset: string, machine: string): Promise<string[]
   return once(`instances ${counterset} ${machine}`,
     () => listInstances(counterset, machine === '' ? {} : { machine }, never));
 }
-
-export interface CatalogueEntry {
-  counterset: Counterset;
-  counter: Counter;
-  path: string;
-}
-
-const AT_ONCE = 3;
-
-// All counters of all countersets, for searching by words.
-export function everything(): Promise<CatalogueEntry[]> {
-  return once('everything', async () => {
-    const sets = await countersets();
-    const found: CatalogueEntry[][] = sets.map(() => []);
-    let next = 0;
-    const work = async (): Promise<void> => {
-      while (next < sets.length) {
-        const at = next++;
-        const counterset = sets[at];
-        const name = counterset.name ?? '';
-        const instance = counterset.hasInstances === true ? '(*)' : '';
-        found[at] = (await counters(name)).map((counter) => (
-          { counterset, counter, path: `\\${name}${instance}\\${counter.name ?? ''}` }));
-      }
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
-    return found.flat();
-  });
-}

@@ -11,6 +11,7 @@ import 'uplot/dist/uPlot.min.css';
 import { axisFor, axisLabels, type Axis } from './axis.ts';
 import type { Line, Panel } from './chart_data.ts';
 import { drawLines, summarize, type Plot } from './chart_lines.ts';
+import { displayText } from './display_text.ts';
 import { h, oncePerFrame, setText } from './dom.ts';
 import { Legend, valueText } from './legend.ts';
 import { lineColor, themeColor } from './palette.ts';
@@ -96,10 +97,10 @@ export class Chart {
     this.panel = panel;
     if (this.focused !== undefined && !panel.lines.includes(this.focused)) this.focused = undefined;
     const title = this.options.title ?? panel.counters;
-    this.heading.textContent = title;
+    this.heading.textContent = displayText(title);
     if (panel.unit !== '') this.heading.append(h('span', { class: 'unit' }, ` ${this.unitText()}`));
     this.holder.setAttribute('aria-label',
-      `${title || 'Values'}, ${panel.lines.length} ${panel.lines.length === 1 ? 'line' : 'lines'}. ` +
+      `${displayText(title) || 'Values'}, ${panel.lines.length} ${panel.lines.length === 1 ? 'line' : 'lines'}. ` +
       'Arrow keys read values, plus and minus zoom, Enter explains.');
     this.legend?.setLines(panel.lines, panel.unit);
     this.requestDraw();

@@ -3,6 +3,7 @@
 
 import { LiveSeries, Summary } from './live_series.ts';
 import { fullPath, labelsOf } from './series_label.ts';
+import { unitOf } from './units.ts';
 import type { Series } from './wire.ts';
 
 export interface Line {
@@ -101,7 +102,7 @@ export class ChartData {
   private arrange(): void {
     const byUnit = new Map<string, Line[]>();
     for (const line of this.lines.values()) {
-      const unit = line.series.unit ?? '';
+      const unit = unitOf(line.series);
       const lines = byUnit.get(unit);
       if (lines === undefined) byUnit.set(unit, [line]);
       else lines.push(line);

@@ -1,6 +1,7 @@
 // What can be typed next in a path, or which paths match words.
 
-import { counters, countersets, everything, instances } from './catalogue.ts';
+import { find } from './api.ts';
+import { counters, countersets, instances } from './catalogue.ts';
 
 export interface Suggestion {
   text: string; // the whole input after it is chosen
@@ -77,8 +78,12 @@ export async function suggest(text: string): Promise<Suggestion[]> {
 async function suggestInstances(
   start: string, counterset: string, machine: string, typed: string,
 ): Promise<Suggestion[]> {
-  const found = await instances(counterset, machine);
-  const names = found.filter((name) => matches(name, typed.replace(/\)$/, ''))).slice(0, MOST);
+  const words = typed.replace(/\)$/, '');
+  const known = await instances(counterset, machine);
+  // Those of a counterset that is not collected are in no sample.
+  const best = words === '' ? [] : await find({ words, counterset, machine, maxResults: MOST });
+  const names = best.length > 0 ? best.map(({ name = '' }) => name)
+    : known.filter((name) => matches(name, words)).slice(0, MOST);
   const all = { text: `${start}(*)\\`, shown: '*', detail: 'all instances', isComplete: false };
   const rest = names.map((name) => ({
     text: `${start}(${escapeName(name)})\\`, shown: name, detail: '', isComplete: false,
@@ -91,34 +96,20 @@ export function escapeName(name: string): string {
   return name.replace(/[*?#]/g, '[$&]');
 }
 
-// All words must occur in the counterset, counter or help.
+// What the aggregator finds by everyday words. A counter is a complete path; a
+// counter of an instance or a machine is still to be chosen.
 async function searchWords(text: string): Promise<Suggestion[]> {
-  const words = text.toLowerCase().split(/\s+/).filter((word) => word !== '');
-  if (words.length === 0) return [];
-  const scored: { suggestion: Suggestion; score: number }[] = [];
-  for (const { counterset, counter, path } of await everything()) {
-    const names = path.toLowerCase();
-    const help = `${counterset.help ?? ''} ${counter.help ?? ''}`.toLowerCase();
-    let score = counter.collected === true ? 0 : 10;
-    let fits = true;
-    for (const word of words) {
-      if (names.includes(word)) continue;
-      if (help.includes(word)) score += 3;
-      else fits = false;
-    }
-    if (!fits) continue;
-    scored.push({
-      suggestion: {
-        text: path, shown: path,
-        detail: [counter.unit, counter.help].filter((part) => part !== undefined && part !== '').join(' · '),
-        isComplete: true,
-      },
-      score,
-    });
-  }
-  // Of equally good ones, the shortest is the most general.
-  scored.sort((a, b) => a.score - b.score || a.suggestion.text.length - b.suggestion.text.length);
-  return scored.slice(0, MOST).map(({ suggestion }) => suggestion);
+  if (text.trim() === '') return [];
+  const found = await find({ words: text, maxResults: MOST });
+  return found.map(({ kind, path = '', unit, help }) => {
+    const isComplete = kind === 'KIND_COUNTER';
+    return {
+      text: isComplete ? path : kind === 'KIND_MACHINE' ? `${path}\\` : path.replace(/\*$/, ''),
+      shown: path,
+      detail: [unit, help].filter((part) => part !== undefined && part !== '').join(' · '),
+      isComplete,
+    };
+  });
 }
 
 function matches(name: string, typed: string): boolean {

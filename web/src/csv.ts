@@ -3,7 +3,7 @@
 
 import type { LiveSeries } from './live_series.ts';
 import { fullPath } from './series_label.ts';
-import { toRfc3339 } from './times.ts';
+import { toSpreadsheetTime } from './times.ts';
 import type { Series } from './wire.ts';
 
 const HEADER = 'machine,path,time,value,status,unit,cause,breaks,coverage,presence';
@@ -29,7 +29,7 @@ export function toCsv(
       if (value.time > to) break;
       const isPlain = value.breaks === 0 && value.coverage >= 1;
       rows.push([
-        field(series.machine ?? ''), path, toRfc3339(value.time), value.value ?? '',
+        field(series.machine ?? ''), path, toSpreadsheetTime(value.time), value.value ?? '',
         value.value === null ? value.status || 'gap' : 'ok', field(series.unit ?? ''), value.cause,
         isPlain ? '' : value.breaks, isPlain ? '' : rounded(value.coverage),
         value.presence >= 1 ? '' : rounded(value.presence), ...labels,

@@ -1,8 +1,13 @@
 // Makes elements. Text is always set as text, never as HTML: names come from
-// the machines of the fleet.
+// the machines of the fleet. Text to read is shown by displayText.
+
+import { displayText } from './display_text.ts';
 
 type Child = Node | string | undefined | false;
 type Attributes = Record<string, string | number | boolean | undefined | ((event: Event) => void)>;
+
+// The attributes that are text to read.
+const READ = ['title', 'aria-label', 'placeholder'];
 
 // Attributes whose values are functions are listeners: `onclick`. `undefined`
 // and `false` are left out, `true` is an empty attribute.
@@ -13,7 +18,9 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === 'function') element.addEventListener(name.slice(2), value);
     else if (value === true) element.setAttribute(name, '');
-    else if (value !== undefined && value !== false) element.setAttribute(name, String(value));
+    else if (value !== undefined && value !== false) {
+      element.setAttribute(name, READ.includes(name) ? displayText(String(value)) : String(value));
+    }
   }
   append(element, children);
   return element;
@@ -21,7 +28,8 @@ export function h<K extends keyof HTMLElementTagNameMap>(
 
 export function append(parent: Element, children: Child[]): void {
   for (const child of children) {
-    if (child !== undefined && child !== false) parent.append(child);
+    if (child === undefined || child === false) continue;
+    parent.append(typeof child === 'string' ? displayText(child) : child);
   }
 }
 
@@ -32,7 +40,8 @@ export function replace(parent: Element, ...children: Child[]): void {
 
 // Sets text only if it differs, so that screen readers and layout rest.
 export function setText(element: Element, text: string): void {
-  if (element.textContent !== text) element.textContent = text;
+  const shown = displayText(text);
+  if (element.textContent !== shown) element.textContent = shown;
 }
 
 export function select(

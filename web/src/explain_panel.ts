@@ -7,7 +7,7 @@ import { noteOf, valueText } from './legend.ts';
 import { fullPath } from './series_label.ts';
 import { currentZone } from './settings.ts';
 import { formatTime, toRfc3339 } from './times.ts';
-import { formatNumber } from './units.ts';
+import { formatNumber, unitOf } from './units.ts';
 import { plainEnum, type Explanation, type RawSample } from './wire.ts';
 
 // Between 1601, where PerfTime100NSec begins, and 1970.
@@ -33,7 +33,7 @@ export class ExplainPanel {
     this.call = new AbortController();
     const { signal } = this.call;
     const value = line.values.at(line.values.nearest(time));
-    const unit = line.series.unit ?? '';
+    const unit = unitOf(line.series);
     const note = noteOf(value);
     const head = [
       h('div', { class: 'explain-head' },

@@ -5,6 +5,7 @@ import { isAbort, messageOf } from './api.ts';
 import { countersets } from './catalogue.ts';
 import { Chart } from './chart.ts';
 import { ChartData, MAX_LINES, type Line } from './chart_data.ts';
+import { displayText } from './display_text.ts';
 import { h, replace, setText } from './dom.ts';
 import { ExplainPanel } from './explain_panel.ts';
 import { saveCsv, savePng } from './export.ts';
@@ -20,6 +21,7 @@ import { formatAge, formatDuration, formatTime, toRfc3339 } from './times.ts';
 import { formatDecimals } from './units.ts';
 import { valueTable } from './value_table.ts';
 import { VirtualTable } from './virtual_table.ts';
+import { secondsOf } from './wire.ts';
 
 const EXAMPLES: readonly (readonly [string, Partial<Question>])[] = [
   ['Busiest machines', { paths: ['\\Processor Information(_Total)\\% Processor Time'], top: '10' }],
@@ -94,7 +96,7 @@ export class ExplorePage implements Page {
     if (view.page !== 'explore') return;
     this.view = view;
     this.form.show(view.question);
-    document.title = `${view.question.paths[0] ?? 'Explore'} – fleetperf`;
+    document.title = displayText(`${view.question.paths[0] ?? 'Explore'} – fleetperf`);
     this.liveButton.setAttribute('aria-pressed', String(view.live));
     this.tableButton.setAttribute('aria-pressed', String(view.table));
     this.run();
@@ -199,6 +201,7 @@ export class ExplorePage implements Page {
         this.isHistoryRead = true;
         data.settle();
         this.showPanels();
+        if (data.size === 0) replace(this.results, h('p', { class: 'empty' }, nothingText(question)));
         this.summarize();
       },
       onError: (error) => {
@@ -206,18 +209,22 @@ export class ExplorePage implements Page {
         this.showProblem(error);
         this.results.replaceChildren();
         // The error says what is missing, too.
-        this.notes.keepUnreachable();
+        this.notes.clear();
       },
       onState: (state) => this.badge.show(state),
       onProgress: ({ machinesRead = '0', machines = '0' }) => {
         setText(busy, Number(machines) > 1 ? `Reading: ${machinesRead} of ${machines} machines` : 'Reading …');
       },
       onMissing: ({ path = '', reason = '' }) => this.notes.add(`${path}: ${reason}`),
-      onSilent: ({ machine = '', newestSample = '' }) => this.notes.add(
-        `${machine} is silent: its newest sample is of ${formatTime(Date.parse(newestSample), currentZone())}, ` +
-        `${formatAge(Date.now() - Date.parse(newestSample))}.`),
-      onUnreachable: (peer) => this.notes.addUnreachable(peer),
-      onLiveUnreachable: (peers) => this.notes.setLiveUnreachable(peers),
+      onSilent: ({ machine = '', newestSample = '', clockSkew, hasSamples = false }) => {
+        const newest = Date.parse(newestSample);
+        const skew = secondsOf(clockSkew);
+        this.notes.add(`${machine} is silent${hasSamples ? ' in a part of this time' : ''}: ` +
+          `its newest sample is of ${formatTime(newest, currentZone())}, ` +
+          (clockSkew === undefined ? `${formatAge(Date.now() - newest)}.`
+            : `since its clock is ${formatDuration(Math.round(Math.abs(skew)) * 1000)} ` +
+              `${skew < 0 ? 'behind' : 'ahead of'} the other machines' clocks.`));
+      },
       onMachines: ({ widened = 0, widenedInterval = '10s' }) => {
         if (widened > 0) this.notes.add(`${widened} machines send their values every ${widenedInterval} only, because too many are watched.`);
       },
@@ -264,7 +271,6 @@ export class ExplorePage implements Page {
       }));
       this.tables = this.view.table ? data.panels.map((panel) => new VirtualTable(`Values in ${panel.unit}`)) : [];
       replace(this.results, ...this.charts.flatMap((chart, i) => [chart.element, this.tables[i]?.element]));
-      if (this.charts.length === 0) replace(this.results, h('p', { class: 'empty' }, 'No values in this time.'));
     }
     data.panels.forEach((panel, i) => this.charts[i].setPanel(panel));
   }
@@ -326,6 +332,11 @@ export class ExplorePage implements Page {
       }
     }, (error: unknown) => this.showProblem(error));
   }
+}
+
+function nothingText(question: Question): string {
+  return question.where === '' ? 'No values in this time.'
+    : `No series has a value that is ${question.where} in this time.`;
 }
 
 async function copy(text: string, button: HTMLButtonElement): Promise<void> {

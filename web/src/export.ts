@@ -2,6 +2,7 @@
 
 import type { Chart } from './chart.ts';
 import { toCsv } from './csv.ts';
+import { displayText } from './display_text.ts';
 import { h } from './dom.ts';
 import { lineColor, lineDash, themeColor } from './palette.ts';
 
@@ -33,7 +34,7 @@ export async function savePng(charts: readonly Chart[], title: string): Promise<
     context.font = `${weight} 13px system-ui, sans-serif`;
     context.fillStyle = themeColor('--ink');
     context.textBaseline = 'top';
-    context.fillText(text, x, y, width / ratio - x - MARGIN);
+    context.fillText(displayText(text), x, y, width / ratio - x - MARGIN);
   };
   write(title, MARGIN, 600);
   y += LINE_HEIGHT;

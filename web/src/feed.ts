@@ -9,7 +9,7 @@ import type { LiveSeries } from './live_series.ts';
 import { Subscription, type LiveState } from './subscription.ts';
 import { protoDuration, toRfc3339 } from './times.ts';
 import type { LiveMachines, Missing, Points, QueryProgress, QueryRequest, Series, SilentMachine,
-  SubscribeRequest, SubscriptionPart, UnreachablePeer } from './wire.ts';
+  SubscribeRequest, SubscriptionPart } from './wire.ts';
 
 export interface FeedTarget {
   // Returns where the values of a series go; undefined: nowhere.
@@ -29,9 +29,6 @@ export interface FeedEvents {
   onProgress?(progress: QueryProgress): void;
   onMissing?(missing: Missing): void;
   onSilent?(silent: SilentMachine): void;
-  onUnreachable?(peer: UnreachablePeer): void; // its stored values are missing
-  // All whose live values are missing.
-  onLiveUnreachable?(peers: UnreachablePeer[]): void;
   onMachines?(machines: LiveMachines): void;
   onLagged?(values: number): void;
 }
@@ -104,7 +101,6 @@ export class Feed {
       if (part.progress !== undefined) this.events.onProgress?.(part.progress);
       if (part.missing !== undefined) this.events.onMissing?.(part.missing);
       if (part.silent !== undefined) this.events.onSilent?.(part.silent);
-      if (part.unreachable !== undefined) this.events.onUnreachable?.(part.unreachable);
     });
     this.target.onValues();
   }
@@ -113,13 +109,11 @@ export class Feed {
     this.subscription = new Subscription(request, {
       onState: (state) => this.events.onState(state),
       onConnect: () => {
-        this.events.onLiveUnreachable?.([]);
         this.live = newStream();
         this.held = [];
         void this.catchUp(catchUp);
       },
       onPart: (part) => {
-        if (part.unreachable !== undefined) this.events.onLiveUnreachable?.(part.unreachable);
         if (this.held === undefined) this.apply(part);
         else this.held.push(part);
       },

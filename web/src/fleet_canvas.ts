@@ -5,6 +5,7 @@
 // machine. Screen readers get a listbox whose only element is the machine in
 // focus.
 
+import { displayText } from './display_text.ts';
 import { h, oncePerFrame, setText } from './dom.ts';
 import { STATE_TEXTS, type FleetModel } from './fleet_model.ts';
 import { HEAT_LEVELS, heatColor, heatInk, heatLevel, themeColor } from './palette.ts';
@@ -215,7 +216,7 @@ export class FleetCanvas {
       const room = width - gap - 14;
       context.fillStyle = level === NO_VALUE ? ink : heatInk(level);
       context.font = `${height > 48 ? 13 : 11.5}px system-ui, sans-serif`;
-      context.fillText(fitted(context, entry.name, entry.state === 'up' ? room : room - 12), x, y + height * (hasTwoRows ? 0.3 : 0.5));
+      context.fillText(fitted(context, displayText(entry.name), entry.state === 'up' ? room : room - 12), x, y + height * (hasTwoRows ? 0.3 : 0.5));
       if (!hasTwoRows) continue;
       const value = this.model.value(place);
       const text = level !== NO_VALUE ? formatNumber(value, this.model.unit)

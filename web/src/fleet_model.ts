@@ -2,15 +2,17 @@
 // are in typed arrays, because 10,000 arrive together.
 
 import type { FleetSort } from './address.ts';
+import { unitOf } from './units.ts';
 import { secondsOf, type Machine, type Points, type Series } from './wire.ts';
 
 // In the order in which they need attention. The words are the command line's:
-// a machine that is not connected is missing if it is expected, else away.
-export const STATES = ['missing', 'late', 'away', 'up'] as const;
+// a machine that is not connected is missing if it is expected, else away; one
+// that is connected is idle if it has sent no sample since.
+export const STATES = ['missing', 'late', 'idle', 'away', 'up'] as const;
 export type State = (typeof STATES)[number];
 
 export const STATE_TEXTS: Record<State, string> = {
-  missing: 'missing', late: 'late', away: 'away', up: 'connected',
+  missing: 'missing', late: 'late', idle: 'connected, no new samples', away: 'away', up: 'connected',
 };
 
 // A lag below this comes from batching.
@@ -26,8 +28,16 @@ export interface MachineEntry {
 }
 
 export function stateOf(machine: Machine): State {
-  if (machine.connected === true) return secondsOf(machine.lag) >= LATE_SECONDS ? 'late' : 'up';
+  if (machine.connected === true) {
+    if (secondsOf(machine.lag) >= LATE_SECONDS) return 'late';
+    return machine.noNewSamples === true ? 'idle' : 'up';
+  }
   return machine.expected === true ? 'missing' : 'away';
+}
+
+// Another agent of the machine's name was there in the last minutes.
+export function conflictText(machine: Machine): string {
+  return (machine.conflictingAddress ?? '') === '' ? '' : 'name conflict';
 }
 
 function entryOf(machine: Machine): MachineEntry {
@@ -38,7 +48,7 @@ function entryOf(machine: Machine): MachineEntry {
     name, state, lag: secondsOf(machine.lag),
     newestSample: machine.newestSample === undefined ? NaN : Date.parse(machine.newestSample),
     machine,
-    words: `${name} ${labels} ${STATE_TEXTS[state]} ${machine.operatingSystem ?? ''}`.toLowerCase(),
+    words: `${name} ${labels} ${STATE_TEXTS[state]} ${conflictText(machine)} ${machine.operatingSystem ?? ''}`.toLowerCase(),
   };
 }
 
@@ -54,10 +64,10 @@ export class FleetModel {
   private ranks: Int32Array = new Int32Array(0); // in the order of names
   private machineOf = new Map<number, string>(); // by series id
   private seriesOf = new Map<string, Map<number, number>>(); // newest values of several instances
-  private unitOf = '';
+  private shownUnit = '';
   // The places of the machines shown, in order.
   shown: number[] = [];
-  counts: Record<State, number> = { missing: 0, late: 0, away: 0, up: 0 };
+  counts: Record<State, number> = { missing: 0, late: 0, idle: 0, away: 0, up: 0 };
   private filter = '';
   private sort: FleetSort = 'name';
 
@@ -66,7 +76,7 @@ export class FleetModel {
   }
 
   get unit(): string {
-    return this.unitOf;
+    return this.shownUnit;
   }
 
   entry(place: number): MachineEntry {
@@ -89,7 +99,7 @@ export class FleetModel {
     const values = new Float64Array(entries.length).fill(NaN);
     const times = new Float64Array(entries.length).fill(NaN);
     const places = new Map<string, number>();
-    this.counts = { missing: 0, late: 0, away: 0, up: 0 };
+    this.counts = { missing: 0, late: 0, idle: 0, away: 0, up: 0 };
     entries.forEach((entry, place) => {
       const before = this.places.get(entry.name);
       if (before !== undefined) {
@@ -117,12 +127,12 @@ export class FleetModel {
     this.times.fill(NaN);
     this.machineOf.clear();
     this.seriesOf.clear();
-    this.unitOf = '';
+    this.shownUnit = '';
   }
 
   addSeries(series: Series): void {
     this.machineOf.set(series.id ?? 0, series.machine ?? '');
-    this.unitOf = series.unit ?? '';
+    this.shownUnit = unitOf(series);
   }
 
   addPoints(points: Points): void {

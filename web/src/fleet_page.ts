@@ -1,11 +1,11 @@
 // All machines, colored by a counter.
 
 import { DEFAULT_FLEET, type FleetSort, type FleetView, type View } from './address.ts';
-import { isAbort, listMachines, messageOf, unreachableText } from './api.ts';
+import { isAbort, listMachines, messageOf } from './api.ts';
 import { axisFor } from './axis.ts';
 import { h, replace, select, setText } from './dom.ts';
 import { FleetCanvas } from './fleet_canvas.ts';
-import { FleetModel, STATES, STATE_TEXTS, type State } from './fleet_model.ts';
+import { conflictText, FleetModel, STATES, STATE_TEXTS, type State } from './fleet_model.ts';
 import { LiveBadge } from './live_badge.ts';
 import type { Navigate, Page } from './page.ts';
 import { HEAT_LEVELS, heatColor } from './palette.ts';
@@ -37,7 +37,7 @@ const LARGE_REFRESH_MS = 30_000;
 const FILTER_QUIET_MS = 120;
 const TIP_DISTANCE = 14;
 
-const MARKS: Record<State, string> = { missing: '✕', late: '◥', away: '▢', up: '●' };
+const MARKS: Record<State, string> = { missing: '✕', late: '◥', idle: '◥', away: '▢', up: '●' };
 const SORTS: readonly FleetSort[] = ['name', 'value', 'state'];
 
 export class FleetPage implements Page {
@@ -148,16 +148,13 @@ export class FleetPage implements Page {
     try {
       if (document.visibilityState === 'visible' || this.model.size === 0) {
         const machines: Machine[] = [];
-        const problems = new Set<string>();
-        await listMachines({}, this.closing.signal, (page, unreachable) => {
-          for (const peer of unreachable) problems.add(unreachableText(peer));
+        await listMachines({}, this.closing.signal, (page) => {
           machines.push(...page);
           // The first pages are shown while the others are read.
           if (machines.length > this.model.size) this.setMachines(machines);
         });
         this.setMachines(machines);
-        this.problem.hidden = problems.size === 0;
-        setText(this.problem, [...problems].join(' '));
+        this.problem.hidden = true;
       }
     } catch (error) {
       if (isAbort(error)) return;
@@ -184,23 +181,17 @@ export class FleetPage implements Page {
     this.subscribed = path;
     this.model.clearValues();
     this.model.arrange();
-    let unreachable = '';
     this.subscription = new Subscription({ paths: [path], interval: INTERVAL }, {
       onConnect: () => {
         this.model.clearValues();
-        unreachable = '';
-        this.showCounterProblem(unreachable);
+        this.showCounterProblem('');
       },
       onState: (state) => {
         // The reason is long: names that are near.
         this.badge.show(state.kind === 'failed' ? { kind: 'off' } : state);
-        this.showCounterProblem(state.kind === 'failed' ? state.reason : unreachable);
+        this.showCounterProblem(state.kind === 'failed' ? state.reason : '');
       },
       onPart: (part) => {
-        if (part.unreachable !== undefined) {
-          unreachable = part.unreachable.map(unreachableText).join(' ');
-          this.showCounterProblem(unreachable);
-        }
         for (const series of part.series ?? []) this.model.addSeries(series);
         for (const points of part.points ?? []) this.model.addPoints(points);
         for (const id of part.ended ?? []) this.model.endSeries(id);
@@ -285,8 +276,10 @@ export class FleetPage implements Page {
   }
 
   private stateText(place: number): string {
-    const { state, lag } = this.model.entry(place);
-    return state === 'late' ? `late by ${formatDuration(Math.round(lag) * 1000)}` : STATE_TEXTS[state];
+    const { state, lag, machine } = this.model.entry(place);
+    const text = state === 'late' ? `late by ${formatDuration(Math.round(lag) * 1000)}` : STATE_TEXTS[state];
+    const conflict = conflictText(machine);
+    return conflict === '' ? text : `${text}, ${conflict}`;
   }
 
   private showTip(place: number | undefined, x: number, y: number): void {

@@ -1,11 +1,13 @@
 // Lines as rows of colors: many processors over time on little room.
 
 import type { Line } from './chart_data.ts';
+import { displayText } from './display_text.ts';
 import { h, oncePerFrame, setText } from './dom.ts';
 import { valueText } from './legend.ts';
 import { heatColor, heatLevel, themeColor } from './palette.ts';
 import { currentZone } from './settings.ts';
 import { formatTime } from './times.ts';
+import { unitOf } from './units.ts';
 
 const LEFT = 52; // CSS pixels of the names
 const ROW = { least: 3, most: 40 };
@@ -91,7 +93,7 @@ export class HeatStrip {
     const every = Math.ceil(12 / this.rowHeight);
     this.lines.forEach((line, row) => {
       if (row % every === 0) {
-        context.fillText(line.series.instance ?? '', 0, (row + 0.5) * this.rowHeight, LEFT - 6);
+        context.fillText(displayText(line.series.instance ?? ''), 0, (row + 0.5) * this.rowHeight, LEFT - 6);
       }
     });
   }
@@ -107,7 +109,7 @@ export class HeatStrip {
       }
     }
     if (busiest === undefined) return '';
-    const newest = valueText(busiest.values.at(busiest.values.length - 1), busiest.series.unit ?? '');
+    const newest = valueText(busiest.values.at(busiest.values.length - 1), unitOf(busiest.series));
     return `${this.lines.length} processors, the busiest now: ${busiest.series.instance ?? ''}, ${newest}`;
   }
 
@@ -118,7 +120,7 @@ export class HeatStrip {
     const index = line.values.nearest(this.from + part * (this.to - this.from));
     if (index < 0) return;
     const value = line.values.at(index);
-    setText(this.readout, `${line.series.instance ?? ''}: ${valueText(value, line.series.unit ?? '')} at ` +
+    setText(this.readout, `${line.series.instance ?? ''}: ${valueText(value, unitOf(line.series))} at ` +
       formatTime(value.time, currentZone()));
   }
 }

@@ -3,6 +3,7 @@
 // shown. A row is a button that hides the line.
 
 import type { Line } from './chart_data.ts';
+import { displayText } from './display_text.ts';
 import { h, setText } from './dom.ts';
 import type { Value } from './live_series.ts';
 import { lineColor, lineDash } from './palette.ts';
@@ -29,7 +30,7 @@ class Cell {
   set(text: string): void {
     if (text === this.text) return;
     this.text = text;
-    this.node.data = text;
+    this.node.data = displayText(text);
   }
 }
 

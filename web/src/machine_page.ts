@@ -6,21 +6,22 @@ import { BarList } from './bar_list.ts';
 import { Chart } from './chart.ts';
 import type { Line, Panel } from './chart_data.ts';
 import { escapeName } from './completion.ts';
+import { displayText } from './display_text.ts';
 import { h, replace, setText } from './dom.ts';
 import { ExplainPanel } from './explain_panel.ts';
 import { Feed } from './feed.ts';
 import { STATE_TEXTS, stateOf } from './fleet_model.ts';
 import { HeatStrip } from './heat_strip.ts';
-import { LiveBadge } from './live_badge.ts';
+import { LiveBadge, type BadgeState } from './live_badge.ts';
 import { belongsTo, panelsOf, type MachinePanel } from './machine_panels.ts';
 import { Notes } from './notes.ts';
 import type { Navigate, Page } from './page.ts';
 import { EMPTY_QUESTION } from './question.ts';
 import { currentZone } from './settings.ts';
-import { formatAge, formatTime, parseDuration, protoDuration, roundDuration,
+import { formatAge, formatTime, isStale, parseDuration, protoDuration, roundDuration,
   toRfc3339 } from './times.ts';
 import { TopProcesses } from './top_processes.ts';
-import { formatNumber } from './units.ts';
+import { formatNumber, unitOf } from './units.ts';
 import { secondsOf, type Machine } from './wire.ts';
 
 const RANGES = ['5m', '15m', '1h', '6h', '24h', '7d'];
@@ -45,6 +46,7 @@ interface Shown {
 export class MachinePage implements Page {
   readonly element: HTMLElement;
   private readonly badge = new LiveBadge();
+  private live: BadgeState = { kind: 'connecting' };
   private readonly state: HTMLElement;
   private readonly facts: HTMLElement;
   private readonly ranges: HTMLElement;
@@ -81,7 +83,7 @@ export class MachinePage implements Page {
   update(view: View): void {
     if (view.page !== 'machine') return;
     this.view = view;
-    document.title = `${view.name} – fleetperf`;
+    document.title = displayText(`${view.name} – fleetperf`);
     const chosen = view.since === '' ? DEFAULT_RANGE : view.since;
     replace(this.ranges, ...RANGES.map((since) => h('button', {
       type: 'button', 'aria-pressed': String(since === chosen),
@@ -143,6 +145,7 @@ export class MachinePage implements Page {
       ['labels', Object.entries(machine.labels ?? {}).sort().map(([name, value]) => `${name}=${value}`).join('  ')],
       ['agent', [machine.agent === machine.name ? '' : machine.agent ?? '', machine.agentVersion ?? ''].join(' ').trim()],
       ['address', (machine.address ?? '').replace(/^ipv[46]:/, '')],
+      ['another agent of this name', (machine.conflictingAddress ?? '').replace(/^ipv[46]:/, '')],
       ['lag', secondsOf(machine.lag) > 0 ? formatNumber(secondsOf(machine.lag), 's') : ''],
       ['clock ahead by', Math.abs(secondsOf(machine.skew)) >= SHOWN_SKEW ? formatNumber(secondsOf(machine.skew), 's') : ''],
       ['lost ticks', countsText(machine.lostTicks)],
@@ -199,16 +202,18 @@ export class MachinePage implements Page {
         draw();
       },
       onError: (error) => this.showProblem(error),
-      onState: (state) => this.badge.show(state),
+      onState: (state) => {
+        this.live = state;
+        this.showLive();
+      },
       onMissing: ({ path = '', reason = '' }) => this.notes.add(`${path}: ${reason}`),
-      onUnreachable: (peer) => this.notes.addUnreachable(peer),
-      onLiveUnreachable: (peers) => this.notes.setLiveUnreachable(peers),
       onMachines: ({ widened = 0, widenedInterval = '10s' }) => {
         if (widened > 0) this.notes.add(`Values arrive every ${widenedInterval} only, because too many machines are watched.`);
       },
       onLagged: (dropped) => this.notes.add(`${dropped} values were left out, because this browser reads too slowly.`),
     }, () => ({ catchUp: { paths, step }, subscribe: { paths, interval: step } }));
     this.tickTimer = window.setInterval(() => {
+      this.showLive();
       if (performance.now() - this.arrivedAt > 2 * this.step) this.draw();
     }, TICK_MS);
   }
@@ -276,10 +281,21 @@ export class MachinePage implements Page {
     this.navigate({ page: 'explore', question, live: false, table: false });
   }
 
+  // A connection is not enough: the machine may be away.
+  private showLive(): void {
+    const newest = this.newestTime();
+    this.badge.show(this.live.kind === 'live' && isStale(newest, this.arrivedAt)
+      ? { kind: 'stale', age: formatAge(Date.now() - newest) } : this.live);
+  }
+
+  private newestTime(): number {
+    return Math.max(...this.shown.map((one) => one.panel.data.newestTime()));
+  }
+
   // Up to the newest value, or to now if none has arrived for a while: a machine
   // that died leaves a growing space.
   private draw(): void {
-    const newest = Math.max(...this.shown.map((one) => one.panel.data.newestTime()));
+    const newest = this.newestTime();
     const silent = Math.max(0, performance.now() - this.arrivedAt - 2 * this.step);
     const to = Number.isFinite(newest) ? Math.max(newest + silent, this.startedAt) : Date.now();
     for (const one of this.shown) {
@@ -308,7 +324,7 @@ function barOf(line: Line): { name: string; text: string; part: number; isLow: b
   const { values, series } = line;
   const value = values.length === 0 ? NaN : values.value(values.length - 1);
   return {
-    name: series.instance ?? '', text: Number.isNaN(value) ? '–' : formatNumber(value, series.unit ?? ''),
+    name: series.instance ?? '', text: Number.isNaN(value) ? '–' : formatNumber(value, unitOf(series)),
     part: Number.isNaN(value) ? 0 : value / 100, isLow: value < LOW_SPACE,
   };
 }

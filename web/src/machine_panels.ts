@@ -76,6 +76,5 @@ export function belongsTo(series: Series, spec: PanelSpec): boolean {
   if (series.counterset !== spec.counterset) return false;
   if (!spec.counters.includes(series.counter ?? '')) return false;
   if (spec.instances === 'none') return true;
-  const isTotal = /(^|,)_Total$/i.test(series.instance ?? '');
-  return spec.instances === 'total' ? series.instance === '_Total' : !isTotal;
+  return spec.instances === 'total' ? series.instance?.toLowerCase() === '_total' : series.isAggregate !== true;
 }

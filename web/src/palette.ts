@@ -1,5 +1,5 @@
 // The colors of charts and tiles. Those of lines are the command line's
-// (aggregator/cli/plot/palette.h), by Okabe and Ito: they differ for people
+// (cli/plot/palette.h), by Okabe and Ito: they differ for people
 // with color vision deficiencies. A seventh line has the first color, dashed.
 
 import { isDark } from './settings.ts';

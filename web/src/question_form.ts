@@ -1,5 +1,6 @@
 // The fields of a question, with the words of the command line.
 
+import { displayText } from './display_text.ts';
 import { h, select, setText } from './dom.ts';
 import { PathInput } from './path_input.ts';
 import { AGGREGATE_NAMES, DEFAULT_SINCE, EMPTY_QUESTION, GROUPING_NAMES, OVER_NAMES, type InputError,
@@ -86,7 +87,7 @@ export class QuestionForm {
 
   showProblem(error: InputError): void {
     this.problem.hidden = false;
-    this.problem.textContent = `${error.field}: ${error.message}`;
+    this.problem.textContent = displayText(`${error.field}: ${error.message}`);
     this.options.open = true;
     this.texts.get(error.field)?.focus();
   }

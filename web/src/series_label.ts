@@ -1,4 +1,4 @@
-// Names of series in one chart (aggregator/cli/plot/labels.cc): machine,
+// Names of series in one chart (cli/plot/labels.cc): machine,
 // counterset, instance and counter without the parts that all have in common.
 
 import type { Series } from './wire.ts';
@@ -9,13 +9,19 @@ export function fullPath(series: Series): string {
   return `\\\\${series.machine}${path.startsWith('\\') ? '' : ' '}${path}`;
 }
 
+// The instance of processes that have ended is none of them.
+export function instanceText(series: Series): string {
+  const isEnded = series.instance === 'ended:0' && (series.counterset ?? '').startsWith('Process');
+  return isEnded ? '(ended processes)' : series.instance ?? '';
+}
+
 function labelsText(series: Series): string {
   return Object.entries(series.labels ?? {}).sort()
     .map(([name, value]) => `${name}=${value}`).join(' ');
 }
 
 function partsOf(series: Series): string[] {
-  let instance = series.instance ?? '';
+  let instance = instanceText(series);
   if (series.instance !== undefined && (series.instanceIndex ?? 0) > 0) instance += `#${series.instanceIndex}`;
   return [series.machine ?? '', labelsText(series), series.counterset ?? '', instance,
     series.counter ?? ''];

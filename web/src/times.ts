@@ -18,18 +18,20 @@ export function parseDuration(text: string): number | undefined {
   return sum > 0 ? sum : undefined;
 }
 
-// Returns "1h2m5s"; days are hours, as in the command line.
+// Returns "1d1h2m5s", as the command line.
 export function formatDuration(ms: number): string {
   if (ms === 0) return '0s';
   const sign = ms < 0 ? '-' : '';
   let rest = Math.abs(ms);
   if (rest < 1000) return `${sign}${Number(rest.toFixed(3))}ms`;
+  const days = Math.floor(rest / 86_400_000);
+  rest -= days * 86_400_000;
   const hours = Math.floor(rest / 3_600_000);
   rest -= hours * 3_600_000;
   const minutes = Math.floor(rest / 60_000);
   rest -= minutes * 60_000;
   const seconds = Number((rest / 1000).toFixed(3));
-  return sign + (hours > 0 ? `${hours}h` : '') + (minutes > 0 ? `${minutes}m` : '') +
+  return sign + (days > 0 ? `${days}d` : '') + (hours > 0 ? `${hours}h` : '') + (minutes > 0 ? `${minutes}m` : '') +
     (seconds > 0 ? `${seconds}s` : '');
 }
 
@@ -106,6 +108,11 @@ export function toRfc3339(ms: number): string {
   return new Date(ms).toISOString().replace('.000Z', 'Z');
 }
 
+// Returns "2026-11-27 15:04:05.000" in UTC, which spreadsheets read as a time.
+export function toSpreadsheetTime(ms: number): string {
+  return new Date(ms).toISOString().replace('T', ' ').replace('Z', '');
+}
+
 // Parses the time of a field or an address: RFC 3339, a date and time in the
 // zone, "-1h30m", seconds since 1970, or "now". Returns undefined for others.
 export function parseTime(text: string, now: number, zone: Zone): number | undefined {
@@ -133,6 +140,18 @@ function parseDated(text: string, zone: Zone): number | undefined {
   const full = text.includes('T') ? text : `${text}T00:00`;
   const parsed = Date.parse(hasZone ? full : zone === 'utc' ? `${full}Z` : full);
   return Number.isNaN(parsed) ? undefined : parsed;
+}
+
+// The age of a machine's newest value that may be due to its clock and to the
+// time between batches, and the time without a new one.
+const STALE_MS = 35_000;
+const SILENT_MS = 5000;
+
+// Whether values that have arrived are no current ones: their newest time, by
+// the machine's clock, is long ago, and none arrives. `arrivedAt`: by
+// performance.now().
+export function isStale(newest: number, arrivedAt: number): boolean {
+  return Number.isFinite(newest) && Date.now() - newest > STALE_MS && performance.now() - arrivedAt > SILENT_MS;
 }
 
 // Returns "3m12s ago", coarse enough to be read at a glance.

@@ -1,8 +1,9 @@
-// Numbers as the command line writes them (aggregator/cli/numbers.cc): bytes in
+// Numbers as the command line writes them (cli/numbers.cc): bytes in
 // powers of 1024, times in suitable units, large counts with separators, and no
 // more digits than are significant.
 
 import { formatDuration } from './times.ts';
+import type { Series } from './wire.ts';
 
 export interface Scale {
   divisor: number;
@@ -11,9 +12,30 @@ export interface Scale {
 
 const BYTE_PREFIXES = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi'];
 
+// The unit of plain numbers that are shown in hexadecimal, and the beginning of
+// that of others: "0x B".
+const HEX = '0x';
+
+// Types and PERF_ATTRIB_ bits of winperf.h and perflib.h.
+const LARGE_RAWCOUNT_HEX = 0x100;
+const NO_GROUP_SEPARATOR = 4n, DISPLAY_AS_REAL = 8n, DISPLAY_AS_HEX = 16n;
+
+// Returns the unit in which a series is shown, as the command line does
+// (IsShownAsHex in cli/values.cc). An absent type is 0:
+// PERF_COUNTER_RAWCOUNT_HEX.
+export function unitOf(series: Series): string {
+  const unit = series.unit ?? '';
+  const type = series.type ?? 0;
+  const attrib = BigInt(series.attrib ?? '0');
+  if ((attrib & (NO_GROUP_SEPARATOR | DISPLAY_AS_REAL)) !== 0n) return unit;
+  const isHex = type === 0 || type === LARGE_RAWCOUNT_HEX || (attrib & DISPLAY_AS_HEX) !== 0n;
+  return isHex ? `${HEX} ${unit}`.trimEnd() : unit;
+}
+
 // Returns the scale that suits `largest`, the largest absolute value in `unit`.
 export function scaleFor(largest: number, unit: string): Scale {
   if (unit === 's') return scaleOfSeconds(largest);
+  if (unit === '1/s') return { divisor: 1, unit: '/s' };
   if (unit !== 'B' && unit !== 'B/s') return { divisor: 1, unit };
   let divisor = 1;
   let prefix = 0;
@@ -29,11 +51,14 @@ function scaleOfSeconds(largest: number): Scale {
   if (largest >= 3600) return { divisor: 3600, unit: 'h' };
   if (largest >= 60) return { divisor: 60, unit: 'min' };
   if (largest === 0 || largest >= 1) return { divisor: 1, unit: 's' };
-  return largest >= 1e-3 ? { divisor: 1e-3, unit: 'ms' } : { divisor: 1e-6, unit: 'us' };
+  return largest >= 1e-3 ? { divisor: 1e-3, unit: 'ms' } : { divisor: 1e-6, unit: 'µs' };
 }
 
 // Formats a number without its unit.
 export function formatScaled(value: number, scale: Scale): string {
+  if (scale.unit.startsWith(HEX) && value >= 0 && Number.isInteger(value)) {
+    return HEX + value.toString(16).toUpperCase();
+  }
   const number = value / scale.divisor;
   return scale.unit === '%' ? formatPercent(number) : formatPlain(number);
 }
@@ -44,7 +69,8 @@ export function formatNumber(value: number, unit: string): string {
   if (unit === 's' && Math.abs(value) >= 60) return formatDuration(Math.trunc(value) * 1000);
   const scale = scaleFor(Math.abs(value), unit);
   const number = formatScaled(value, scale);
-  return scale.unit === '' ? number : `${number} ${scale.unit}`;
+  const shown = scale.unit.startsWith(HEX) ? scale.unit.slice(HEX.length + 1) : scale.unit;
+  return shown === '' ? number : `${number} ${shown}`;
 }
 
 // Formats a number with exactly this many decimals, and with separators.

@@ -1,6 +1,7 @@
 // A table of any number of rows, of which only those in view have elements.
 // Screen readers get the number of rows and the place of each one.
 
+import { displayText } from './display_text.ts';
 import { h, oncePerFrame } from './dom.ts';
 
 export interface TableModel {
@@ -68,7 +69,7 @@ export class VirtualTable {
       const cell = h('th', {
         scope: 'col', class: column.isNumber === true ? 'number' : '', 'aria-sort': column.sort,
       });
-      if (this.events.onSort === undefined) cell.append(column.title);
+      if (this.events.onSort === undefined) cell.append(displayText(column.title));
       else cell.append(h('button', { type: 'button', onclick: () => this.events.onSort?.(i) }, column.title));
       return cell;
     })));
@@ -105,7 +106,7 @@ export class VirtualTable {
     element.className = isFocused ? `${kind} focused` : kind;
     this.model.columns.forEach((column, i) => {
       const cell = element.cells[i];
-      const text = this.model.cell(row, i);
+      const text = displayText(this.model.cell(row, i));
       if (cell.textContent !== text) {
         cell.textContent = text;
         cell.title = text.length > 24 ? text : '';

@@ -14,6 +14,7 @@ export interface Series {
   type?: number;
   attrib?: string;
   labels?: Record<string, string>;
+  isAggregate?: boolean;
 }
 
 // Values of one series. The maps have an entry, by the index in `t`, for each
@@ -39,12 +40,8 @@ export interface Missing {
 export interface SilentMachine {
   machine?: string;
   newestSample?: string;
-}
-
-// An aggregator whose machines are missing.
-export interface UnreachablePeer {
-  address?: string;
-  reason?: string;
+  clockSkew?: string; // if its clock is the reason
+  hasSamples?: boolean; // in the rest of the time
 }
 
 export interface QueryProgress {
@@ -63,7 +60,6 @@ export interface QueryPart {
   points?: Points;
   missing?: Missing;
   silent?: SilentMachine;
-  unreachable?: UnreachablePeer;
   progress?: QueryProgress;
   end?: boolean;
   error?: ErrorBody;
@@ -83,7 +79,6 @@ export interface SubscriptionPart {
   lagged?: number;
   machines?: LiveMachines;
   missing?: Missing[];
-  unreachable?: UnreachablePeer[]; // all of them, if the list has changed
   error?: ErrorBody;
 }
 
@@ -138,11 +133,12 @@ export interface Machine {
   lag?: string;
   expected?: boolean;
   certificateExpires?: string;
+  noNewSamples?: boolean;
+  conflictingAddress?: string;
 }
 
 export interface MachinesPage {
   machines?: Machine[];
-  unreachable?: UnreachablePeer[];
   nextPageToken?: string;
 }
 
@@ -177,6 +173,28 @@ export interface InstancesPage {
   instances?: { machine?: string; name?: string; instanceId?: number }[];
   unanswered?: string[];
   nextPageToken?: string;
+}
+
+export interface FindRequest extends MachineSelection {
+  words: string;
+  maxResults: number;
+  counterset?: string;
+}
+
+export interface Found {
+  kind?: 'KIND_COUNTER' | 'KIND_INSTANCE' | 'KIND_MACHINE';
+  name?: string;
+  path?: string;
+  collected?: boolean;
+  unit?: string;
+  help?: string;
+}
+
+export interface FindAnswer {
+  found?: Found[];
+  leftOut?: string;
+  correctedWords?: string;
+  machinesLeftOut?: string;
 }
 
 export interface RawSample {

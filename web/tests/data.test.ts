@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { ChartData } from '../src/chart_data.ts';
 import { toCsv } from '../src/csv.ts';
+import { STATE_TEXTS, stateOf } from '../src/fleet_model.ts';
 import { LiveSeries } from '../src/live_series.ts';
 import { LineSplitter, readLines } from '../src/ndjson.ts';
 import { labelsOf } from '../src/series_label.ts';
@@ -79,9 +80,9 @@ test('CSV has the columns of the command line', () => {
   const series = { machine: '=cmd', path: '\\Process V2(a,"b")\\% Processor Time', unit: '%' };
   assert.equal(toCsv([{ series, values }], 0, 5000), [
     'machine,path,time,value,status,unit,cause,breaks,coverage,presence',
-    '\'=cmd,"\\Process V2(a,""b"")\\% Processor Time",1970-01-01T00:00:00Z,1.5,ok,%,,,,',
-    '\'=cmd,"\\Process V2(a,""b"")\\% Processor Time",1970-01-01T00:00:01Z,,gap,%,reset,,,',
-    '\'=cmd,"\\Process V2(a,""b"")\\% Processor Time",1970-01-01T00:00:02.500Z,7,ok,%,,2,0.25,',
+    '\'=cmd,"\\Process V2(a,""b"")\\% Processor Time",1970-01-01 00:00:00.000,1.5,ok,%,,,,',
+    '\'=cmd,"\\Process V2(a,""b"")\\% Processor Time",1970-01-01 00:00:01.000,,gap,%,reset,,,',
+    '\'=cmd,"\\Process V2(a,""b"")\\% Processor Time",1970-01-01 00:00:02.500,7,ok,%,,2,0.25,',
     '',
   ].join('\r\n'));
 });
@@ -91,6 +92,8 @@ test('names omit what lines have in common', () => {
   const b = { machine: 'web-1', path: '\\D(b)\\R', counterset: 'D', instance: 'b', counter: 'R' };
   assert.deepEqual(labelsOf([a, b]), ['a', 'b']);
   assert.deepEqual(labelsOf([a]), ['\\\\web-1\\D(a)\\R']);
+  const ended = { ...a, counterset: 'Process V2', instance: 'ended:0' };
+  assert.deepEqual(labelsOf([ended, { ...ended, instance: 'sh:7' }]), ['(ended processes)', 'sh:7']);
   assert.deepEqual(labelsOf([a, { ...b, machine: 'web-2' }]), ['web-1 a', 'web-2 b']);
 });
 
@@ -106,4 +109,12 @@ test('the largest lines are kept, and a machine has one color in all panels', ()
   const styles = data.panels.map((panel) => panel.lines.map((line) => `${line.series.machine} ${line.style}`));
   assert.deepEqual(styles, [['m5 0', 'm4 1'], ['m4 1', 'm3 0']]);
   assert.equal(data.lineOf({ machine: 'm9', unit: '%' }), undefined);
+});
+
+test('a connected machine without samples is not only connected', () => {
+  assert.equal(STATE_TEXTS[stateOf({ connected: true })], 'connected');
+  assert.equal(STATE_TEXTS[stateOf({ connected: true, noNewSamples: true })], 'connected, no new samples');
+  assert.equal(STATE_TEXTS[stateOf({ connected: true, noNewSamples: true, lag: '60s' })], 'late');
+  assert.equal(STATE_TEXTS[stateOf({ expected: true, noNewSamples: false })], 'missing');
+  assert.equal(STATE_TEXTS[stateOf({})], 'away');
 });

@@ -93,7 +93,7 @@ struct RecoveredSpool {
 enum class SegmentKind {
   kComplete,  // begins with a whole state
   kCutOff,    // a crash cut off the state; an earlier segment is complete
-  kDamaged,   // damaged, or written by an import
+  kDamaged,
   kReleased,  // its payloads were released
 };
 SegmentKind KindOf(absl::string_view segment);

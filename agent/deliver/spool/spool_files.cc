@@ -10,7 +10,7 @@
 #include "absl/strings/strip.h"
 #include "agent/deliver/spool/record_log.h"
 #include "agent/deliver/spool/spool_record.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 
@@ -83,6 +83,8 @@ absl::StatusOr<std::unique_ptr<SpoolFiles>> SpoolFiles::Open(
   std::unique_ptr<SpoolFiles> files(new SpoolFiles(options));
   ASSIGN_OR_RETURN(files->lock_,
                    FileLock::Acquire(files->PathOf("spool.lock")));
+  ASSIGN_OR_RETURN(files->directory_lock_,
+                   DirectoryLock::Acquire(options.directory));
   RETURN_IF_ERROR(files->FindFiles());
   return files;
 }
@@ -101,14 +103,6 @@ absl::Status SpoolFiles::FindFiles() {
   }
   if (!segments_.empty()) last_segment_ = *segments_.rbegin();
   return absl::OkStatus();
-}
-
-absl::StatusOr<bool> SpoolFiles::HasLog() const {
-  for (const uint32_t number : segments_) {
-    ASSIGN_OR_RETURN(const std::string segment, ReadFile(SegmentPath(number)));
-    if (KindOf(segment) == SegmentKind::kComplete) return true;
-  }
-  return false;
 }
 
 absl::StatusOr<SpoolRecovery> SpoolFiles::ReadRecords() {
@@ -241,7 +235,6 @@ absl::Status SpoolFiles::OpenSegment() {
   definition_records_ = 0;
   segments_.insert(++last_segment_);
   ASSIGN_OR_RETURN(segment_, AppendFile::Open(SegmentPath(last_segment_)));
-  full_size_ = options_.segment_bytes;
   return absl::OkStatus();
 }
 
@@ -316,13 +309,6 @@ absl::Status SpoolFiles::Append(v1::SpoolRecord record, uint32_t process,
   std::string bytes;
   RETURN_IF_ERROR(AddRecord(std::move(record), process, batches, &bytes));
   return Write(bytes, /*syncs=*/!batches->empty());
-}
-
-absl::Status SpoolFiles::AppendImported(std::vector<HeldBatch>* batches) {
-  if (segment_ == nullptr || segment_->position() >= full_size_) {
-    RETURN_IF_ERROR(OpenSegment());
-  }
-  return Append({}, /*process=*/0, batches);
 }
 
 absl::Status SpoolFiles::AppendTicks(const v1::SpoolRecord& record) {

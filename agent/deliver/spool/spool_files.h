@@ -37,8 +37,9 @@
 #include "absl/strings/string_view.h"
 #include "agent/deliver/spool/held_batch.h"
 #include "agent/deliver/spool/recovered_spool.h"
-#include "base/append_file.h"
 #include "base/logging.h"
+#include "base/os/append_file.h"
+#include "base/os/directory_lock.h"
 #include "fleetperf/v1/spool.pb.h"
 
 namespace fleetperf::agent {
@@ -60,16 +61,12 @@ class SpoolFiles {
   static absl::StatusOr<std::unique_ptr<SpoolFiles>> Open(
       const Options& options);
 
-  // Returns whether a complete segment exists, or an error if a segment cannot
-  // be read.
-  absl::StatusOr<bool> HasLog() const;
   // Reads the files, checks every payload, and compares the result with the
   // counts. `boot_id` tells a power cut from damage. Copies damaged files to
   // files whose names end in ".damaged". Renames files of a later version in
   // the same way and counts their contents as lost. Returns an error if a file
   // cannot be read.
   absl::StatusOr<RecoveredSpool> Recover(absl::string_view boot_id);
-  const std::string& directory() const { return options_.directory; }
 
   // Begins a segment with the whole state and `batches`, and empties the file
   // of ticks. This and the next two functions sync the batches, and set the
@@ -78,8 +75,6 @@ class SpoolFiles {
                             uint32_t process, std::vector<HeldBatch>* batches);
   absl::Status Append(v1::SpoolRecord record, uint32_t process,
                       std::vector<HeldBatch>* batches);
-  // Appends batches of an imported spool, before its first complete segment.
-  absl::Status AppendImported(std::vector<HeldBatch>* batches);
   absl::Status AppendTicks(const v1::SpoolRecord& record);
   void RewindTicks() { rewinds_ticks_ = true; }
   // Replaces the counts, after what they count is written. Logs errors, which
@@ -133,6 +128,7 @@ class SpoolFiles {
 
   const Options options_;
   std::unique_ptr<FileLock> lock_;
+  std::unique_ptr<DirectoryLock> directory_lock_;
   // The existing files.
   std::set<uint32_t> segments_;
   std::map<uint32_t, uint64_t> definitions_;  // sizes by epoch

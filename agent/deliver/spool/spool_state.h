@@ -32,7 +32,7 @@
 #include "agent/deliver/spool/open_batches.h"
 #include "agent/deliver/spool/recovered_spool.h"
 #include "agent/deliver/spooled_batch.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "fleetperf/v1/spool.pb.h"
 
 namespace fleetperf::agent {

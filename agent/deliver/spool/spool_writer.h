@@ -11,7 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/wakeup.h"
 
 namespace fleetperf::agent {

@@ -15,9 +15,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "agent/source/linux/processor_performance.h"
-#include "agent/source/missing_rights.h"
-#include "base/files.h"
+#include "agent/source/linux/processor/processor_performance.h"
 #include "perflib/path.h"
 
 namespace fleetperf::agent {
@@ -109,22 +107,6 @@ std::string MissingEventRights(perf_event::System& system,
   return absl::StrCat(
       "% Processor Performance and % Processor Utility are absent: ",
       status.message());
-}
-
-std::string MissingRights(absl::string_view counterset) {
-  constexpr char kMeter[] = "/sys/class/powercap/intel-rapl:0/energy_uj";
-  if (perflib::Pattern(counterset).Matches("Energy Meter") &&
-      absl::IsPermissionDenied(ReadFile(kMeter).status())) {
-    return "all meters are absent, because only root may read them, or a "
-           "process with CAP_DAC_READ_SEARCH; grant it (setcap "
-           "cap_dac_read_search+ep PROGRAM)";
-  }
-  std::string missing =
-      MissingRightsIn(ReadFile("/proc/self/status").value_or(""),
-                      ReadFile("/proc/1/stat").ok(), counterset);
-  return missing.empty()
-             ? MissingEventRights(perf_event::LinuxSystem(), counterset)
-             : missing;
 }
 
 }  // namespace fleetperf::agent

@@ -22,6 +22,7 @@ enum Column : size_t {
   kErrors,
   kCollectionsBase,
   kValuesBase,
+  kLeftOut,
   kNumColumns
 };
 
@@ -55,6 +56,12 @@ constexpr LinuxCounter kCounters[] = {
      "the agent"},
     {{kCollectionsBaseId, kPerfAverageBase, "", ""}, "", "the agent"},
     {{kValuesBaseId, kPerfAverageBase, "", ""}, "", "the agent"},
+    {{8, kPerfCounterLargeRawcount, "Instances Left Out",
+      "Instances beyond a limit of the agent, in the last collection."},
+     "instances",
+     "the agent",
+     "At least: cgroups below one that is left out do not count. A warning in "
+     "the log and `fleetperf-agent check` name the limit."},
 };
 static_assert(std::size(kCounters) == kNumColumns);
 
@@ -86,6 +93,7 @@ absl::Status CollectionCosts::Sample(ColumnSet, const Clocks&,
     sample->Set(kErrors, cost.errors);
     sample->Set(kCollectionsBase, cost.collections);
     sample->Set(kValuesBase, cost.values);
+    sample->Set(kLeftOut, cost.left_out);
   }
   return absl::OkStatus();
 }

@@ -7,7 +7,8 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "perflib/counter_spec.h"
+#include "perflib/counter_type.h"
+#include "perflib/registration.h"
 
 namespace fleetperf::agent {
 
@@ -28,6 +29,14 @@ struct LinuxCounter {
   absl::string_view remarks = {};
 };
 
+// When the present life of an instance began, for countersets whose instances
+// can become something else under the same name and id. agent/collect ends the
+// life of an instance if this value changes, as that of a process whose start
+// changes. It is collected with all counters and not sent.
+inline constexpr uint32_t kLifeStartId = 1999;
+inline constexpr LinuxCounter kLifeStartCounter = {
+    {kLifeStartId, perflib::kPerfElapsedTime, "", ""}, "", ""};
+
 struct LinuxCounterset {
   // Windows' own if it is published, else a UUID of version 5 of the name in
   // the namespace 508393bc-f578-58b5-a25e-96369ee5e498.
@@ -39,6 +48,9 @@ struct LinuxCounterset {
   absl::string_view instances;
   // The position of a counter is its column.
   absl::Span<const LinuxCounter> counters;
+  // The counters of Windows that have no source in Linux, where the list is
+  // complete: "7 DPC Rate".
+  absl::string_view absent = {};
 };
 
 perflib::CountersetRegistration MakeRegistration(

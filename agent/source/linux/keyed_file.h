@@ -6,13 +6,11 @@
 #include <string>
 #include <utility>
 
-#include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "agent/source/linux/keyed_text.h"
+#include "agent/source/linux/noted_file.h"
 #include "agent/source/linux/proc_file.h"
 #include "agent/source/provider.h"
-#include "base/status_macros.h"
 
 namespace fleetperf::agent {
 
@@ -24,14 +22,13 @@ class KeyedFile {
       : file_(std::move(path)), text_(terms) {}
 
   // Sets the columns in the last row of `sample` whose keys occur in the file.
-  // Does not read the file if no term's column is needed. `buffer` can be
-  // shared by many files.
-  absl::Status Read(ColumnSet needed, std::string* buffer,
-                    CountersetSample* sample) {
-    if ((needed & text_.columns()) == 0) return absl::OkStatus();
-    ASSIGN_OR_RETURN(const absl::string_view text, file_.Read(buffer));
-    text_.SetColumns(text, sample);
-    return absl::OkStatus();
+  // Does not read the file if no term's column is needed. Notes if there is
+  // nothing to read. `buffer` can be shared by many files.
+  void Read(ColumnSet needed, std::string* buffer, CountersetSample* sample) {
+    if ((needed & text_.columns()) == 0) return;
+    if (const auto text = ReadCountsOrNote(file_, buffer, sample)) {
+      text_.SetColumns(*text, sample);
+    }
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "absl/strings/strip.h"
 #include "agent/source/linux/text.h"
@@ -19,18 +20,28 @@ KeyedText::KeyedText(absl::Span<const KeyedTerm> terms, size_t words_before)
 void KeyedText::SetColumns(absl::string_view text, CountersetSample* sample) {
   std::array<uint64_t, kMaxColumns> sums = {};
   ColumnSet present = 0;
+  ColumnSet incomplete = 0;
+  seen_.assign(terms_.size(), 0);
   absl::string_view rest;
   for (size_t number = 0; NextLine(&text, &rest); ++number) {
     for (size_t i = 0; i < words_before_; ++i) NextWord(&rest);
     const Line& line = GetLine(number, absl::StripSuffix(NextWord(&rest), ":"));
     if (line.first_term == terms_.size()) continue;
-    const uint64_t value = NumberOrZero(&rest);
+    const std::optional<uint64_t> value = NextNumber(&rest);
     for (size_t i = line.first_term;
          i < terms_.size() && terms_[i].key == line.key; ++i) {
-      sums[terms_[i].column] += value * terms_[i].factor;
-      present |= Bit(terms_[i].column);
+      const ColumnSet column = Bit(terms_[i].column);
+      seen_[i] = 1;
+      present |= column;
+      if (!value.has_value()) incomplete |= column;
+      sums[terms_[i].column] += value.value_or(0) * terms_[i].factor;
     }
   }
+  for (size_t i = 0; i < terms_.size(); ++i) {
+    const bool is_needed = !terms_[i].is_optional;
+    if (is_needed && seen_[i] == 0) incomplete |= Bit(terms_[i].column);
+  }
+  present &= ~incomplete;
   for (size_t column = 0; column < kMaxColumns; ++column) {
     if (Has(present, column)) sample->Set(column, sums[column]);
   }

@@ -20,7 +20,11 @@ struct KeyedTerm {
   absl::string_view key;
   size_t column;
   uint64_t factor = 1;
+  // Whether some kernels lack the line, and the sum is right without it.
+  bool is_optional = false;
 };
+
+inline constexpr bool kIsOptional = true;
 
 constexpr ColumnSet ColumnsOf(absl::Span<const KeyedTerm> terms) {
   ColumnSet columns = 0;
@@ -41,6 +45,8 @@ class KeyedText {
   ColumnSet columns() const { return columns_; }
 
   // Sets the columns in the last row of `sample` whose keys occur in the text.
+  // A column stays absent without the number of one of its terms, unless the
+  // term is optional and its line is missing.
   void SetColumns(absl::string_view text, CountersetSample* sample);
 
  private:
@@ -54,6 +60,7 @@ class KeyedText {
   const absl::Span<const KeyedTerm> terms_;
   const size_t words_before_;
   const ColumnSet columns_;
+  std::vector<uint8_t> seen_;  // by term, in the last text
   std::vector<Line> lines_;
 };
 

@@ -6,42 +6,42 @@
 
 #include "absl/status/status.h"
 #include "agent/source/hardware_counters.h"
-#include "agent/source/linux/cgroups.h"
+#include "agent/source/linux/cgroup/cgroups.h"
+#include "agent/source/linux/cgroup/job_object.h"
+#include "agent/source/linux/cgroup/linux_cgroup.h"
 #include "agent/source/linux/collection_costs.h"
-#include "agent/source/linux/energy_meter.h"
-#include "agent/source/linux/gpu.h"
-#include "agent/source/linux/job_object.h"
-#include "agent/source/linux/linux_block_device.h"
-#include "agent/source/linux/linux_cgroup.h"
-#include "agent/source/linux/linux_conntrack.h"
-#include "agent/source/linux/linux_filesystem.h"
-#include "agent/source/linux/linux_hardware_monitor.h"
-#include "agent/source/linux/linux_interrupts.h"
-#include "agent/source/linux/linux_md_raid.h"
-#include "agent/source/linux/linux_memory.h"
-#include "agent/source/linux/linux_nfs_client.h"
-#include "agent/source/linux/linux_nfs_mount.h"
-#include "agent/source/linux/linux_perf.h"
-#include "agent/source/linux/linux_pressure.h"
-#include "agent/source/linux/linux_scheduler.h"
-#include "agent/source/linux/linux_socket.h"
-#include "agent/source/linux/linux_softnet.h"
-#include "agent/source/linux/linux_tcp_connection.h"
-#include "agent/source/linux/logical_disk.h"
-#include "agent/source/linux/memory.h"
-#include "agent/source/linux/network_interface.h"
-#include "agent/source/linux/network_protocols.h"
-#include "agent/source/linux/numa_node_memory.h"
-#include "agent/source/linux/paging_file.h"
-#include "agent/source/linux/physical_disk.h"
-#include "agent/source/linux/process_countersets.h"
-#include "agent/source/linux/process_reader.h"
-#include "agent/source/linux/processor.h"
-#include "agent/source/linux/processor_information.h"
-#include "agent/source/linux/rdma_activity.h"
-#include "agent/source/linux/system.h"
-#include "agent/source/linux/thermal_zone_information.h"
-#include "agent/source/linux/thread.h"
+#include "agent/source/linux/disk/block_devices.h"
+#include "agent/source/linux/disk/disk_countersets.h"
+#include "agent/source/linux/disk/linux_filesystem.h"
+#include "agent/source/linux/disk/linux_md_raid.h"
+#include "agent/source/linux/disk/linux_nfs_client.h"
+#include "agent/source/linux/disk/linux_nfs_mount.h"
+#include "agent/source/linux/disk/logical_disk.h"
+#include "agent/source/linux/gpu/gpu.h"
+#include "agent/source/linux/memory/linux_memory.h"
+#include "agent/source/linux/memory/memory.h"
+#include "agent/source/linux/memory/numa_node_memory.h"
+#include "agent/source/linux/memory/paging_file.h"
+#include "agent/source/linux/network/linux_conntrack.h"
+#include "agent/source/linux/network/linux_socket.h"
+#include "agent/source/linux/network/linux_softnet.h"
+#include "agent/source/linux/network/linux_tcp_connection.h"
+#include "agent/source/linux/network/network_interface.h"
+#include "agent/source/linux/network/network_protocols.h"
+#include "agent/source/linux/network/rdma_activity.h"
+#include "agent/source/linux/process/process_countersets.h"
+#include "agent/source/linux/process/process_reader.h"
+#include "agent/source/linux/process/thread.h"
+#include "agent/source/linux/processor/linux_interrupts.h"
+#include "agent/source/linux/processor/linux_perf.h"
+#include "agent/source/linux/processor/linux_scheduler.h"
+#include "agent/source/linux/processor/processor.h"
+#include "agent/source/linux/processor/processor_information.h"
+#include "agent/source/linux/system/energy_meter.h"
+#include "agent/source/linux/system/linux_hardware_monitor.h"
+#include "agent/source/linux/system/linux_pressure.h"
+#include "agent/source/linux/system/system.h"
+#include "agent/source/linux/system/thermal_zone_information.h"
 #include "agent/source/provider_source.h"
 #include "driver/hardware/linux/perf_event_reader.h"
 
@@ -64,6 +64,7 @@ std::unique_ptr<Source> MakeLinuxSource(const LinuxSourceOptions& options) {
       std::make_shared<Cgroups>(root, options.max_cgroup_files);
   const auto filesystems = std::make_shared<Filesystems>(
       root, options.ask_for_space, options.filesystem_patience);
+  const auto disks = std::make_shared<BlockDevices>(root);
   const auto gpus = std::make_shared<GpuUse>(root);
   const auto costs = std::make_shared<ProviderCosts>();
 
@@ -89,17 +90,19 @@ std::unique_ptr<Source> MakeLinuxSource(const LinuxSourceOptions& options) {
   providers.push_back(std::make_unique<LinuxCgroup>(root, cgroups));
   providers.push_back(std::make_unique<JobObject>(cgroups));
 
-  providers.push_back(std::make_unique<PhysicalDisk>(root));
-  providers.push_back(std::make_unique<LinuxBlockDevice>(root));
-  providers.push_back(std::make_unique<LogicalDisk>(root, filesystems));
+  providers.push_back(std::make_unique<PhysicalDisk>(disks));
+  providers.push_back(std::make_unique<LinuxBlockDevice>(disks));
+  providers.push_back(std::make_unique<LogicalDisk>(filesystems, disks));
   providers.push_back(std::make_unique<LinuxFilesystem>(root, filesystems));
   providers.push_back(std::make_unique<LinuxMdRaid>(root));
   providers.push_back(std::make_unique<LinuxNfsClient>(root));
   providers.push_back(std::make_unique<LinuxNfsMount>(root));
 
-  providers.push_back(std::make_unique<NetworkInterface>(root));
+  const auto interfaces = std::make_shared<SharedSelection>();
   providers.push_back(std::make_unique<NetworkInterface>(
-      root, NetworkInterface::kAdapterCounterset));
+      root, NetworkInterface::kCounterset, interfaces));
+  providers.push_back(std::make_unique<NetworkInterface>(
+      root, NetworkInterface::kAdapterCounterset, interfaces));
   AddNetworkProtocols(root, &providers);
   providers.push_back(std::make_unique<LinuxSocket>(root));
   providers.push_back(std::make_unique<LinuxTcpConnection>(TcpCounter(root)));

@@ -10,11 +10,11 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "agent/source/linux/clock_discipline.h"
-#include "agent/source/linux/filesystems.h"
-#include "agent/source/linux/space_probes.h"
+#include "agent/source/linux/disk/filesystems.h"
+#include "agent/source/linux/disk/space_probes.h"
+#include "agent/source/linux/system/clock_discipline.h"
 #include "agent/source/source.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "driver/perf_event/system.h"
 
 namespace fleetperf::agent {

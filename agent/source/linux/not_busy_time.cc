@@ -17,9 +17,6 @@ bool HasStepped(int64_t time_of_day, int64_t monotonic) {
 // time that the kernel counted twice; it is not held against later idle time.
 constexpr int64_t kMaxAhead = 1'000'000;  // 100 ms
 
-// More than any machine runs, and no overflow: a century.
-constexpr uint64_t kMaxGrowth = uint64_t{100} * 366 * 86'400 * 10'000'000;
-
 }  // namespace
 
 int64_t ElapsedTime::Advance(const perflib::Clocks& now) {
@@ -36,9 +33,7 @@ void NotBusyTime::Start(uint64_t busy) {
 }
 
 void NotBusyTime::Add(int64_t elapsed, uint64_t busy) {
-  if (busy < busy_) return Start(busy);  // the CPU was offline in between
-  const auto growth = static_cast<int64_t>(std::min(busy - busy_, kMaxGrowth));
-  const int64_t idle = elapsed - growth - ahead_;
+  const int64_t idle = elapsed - static_cast<int64_t>(busy - busy_) - ahead_;
   busy_ = busy;
   ahead_ = std::clamp(-idle, int64_t{0}, kMaxAhead);
   if (idle > 0) value_ += static_cast<uint64_t>(idle);

@@ -37,7 +37,8 @@ class NotBusyTime {
   // Begins to count, also after a time that was not observed. `busy` is the sum
   // of the CPU's busy times. All times are in units of 100 ns.
   void Start(uint64_t busy);
-  // Counts the time since the last call.
+  // Counts the time since the last call. `busy` has not fallen, and its growth
+  // is possible: see time_bound.h.
   void Add(int64_t elapsed, uint64_t busy);
 
   // Starts at 0.

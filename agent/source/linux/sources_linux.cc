@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/source/linux/linux_source.h"
 #include "agent/source/sources.h"
-#include "base/os.h"
+#include "base/os/os.h"
 
 namespace fleetperf::agent {
 

@@ -1,9 +1,13 @@
 // Parsers for the text of /proc. Each function removes the text it returns from
 // the front of its argument. None allocates.
+//
+// A number that is missing is std::nullopt, never 0: what the kernel does not
+// tell has no value.
 
 #ifndef FLEETPERF_AGENT_SOURCE_LINUX_TEXT_H_
 #define FLEETPERF_AGENT_SOURCE_LINUX_TEXT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -36,22 +40,31 @@ inline absl::string_view NextWord(absl::string_view* text) {
   return word;
 }
 
-// Returns the number whose decimal digits come next, after spaces. std::nullopt
-// if no digit follows.
+// Returns whether a number stands for no value, as the kernel, drivers and
+// firmware print it: all ones in 32 or 64 bits, or another negative number that
+// was printed without its sign. No count reaches 2^63.
+constexpr bool IsNoValue(uint64_t number) {
+  return number == 0xFFFF'FFFF || number >= uint64_t{1} << 63;
+}
+
+// Takes the decimal digits that come next, after spaces. Returns their number;
+// std::nullopt if there is no digit, or if the number IsNoValue.
 inline std::optional<uint64_t> NextNumber(absl::string_view* text) {
+  constexpr size_t kMaxDigits = 19;  // more are at least 2^63
   SkipSpaces(text);
   uint64_t number = 0;
   size_t i = 0;
   for (; i < text->size() && (*text)[i] >= '0' && (*text)[i] <= '9'; ++i) {
     number = number * 10 + static_cast<uint64_t>((*text)[i] - '0');
   }
-  if (i == 0) return std::nullopt;
   text->remove_prefix(i);
+  if (i == 0 || i > kMaxDigits || IsNoValue(number)) return std::nullopt;
   return number;
 }
 
 // Same, for hexadecimal digits in lower case.
 inline std::optional<uint64_t> NextHexNumber(absl::string_view* text) {
+  constexpr size_t kMaxDigits = 16;
   SkipSpaces(text);
   uint64_t number = 0;
   size_t i = 0;
@@ -65,14 +78,29 @@ inline std::optional<uint64_t> NextHexNumber(absl::string_view* text) {
       break;
     }
   }
-  if (i == 0) return std::nullopt;
   text->remove_prefix(i);
+  if (i == 0 || i > kMaxDigits || IsNoValue(number)) return std::nullopt;
   return number;
 }
 
-// As NextNumber, for a number that must exist: 0 if it is missing.
-inline uint64_t NumberOrZero(absl::string_view* text) {
-  return NextNumber(text).value_or(0);
+// Returns the number times a factor, and the sum of two numbers; std::nullopt
+// unless all are known.
+inline std::optional<uint64_t> Times(std::optional<uint64_t> number,
+                                     uint64_t factor) {
+  return number.has_value() ? std::optional(*number * factor) : std::nullopt;
+}
+inline std::optional<uint64_t> Sum(std::optional<uint64_t> a,
+                                   std::optional<uint64_t> b) {
+  return a.has_value() && b.has_value() ? std::optional(*a + *b) : std::nullopt;
+}
+
+// Takes a number with two decimals or none, "0.29", and returns it in
+// hundredths.
+inline std::optional<uint64_t> NextHundredths(absl::string_view* text) {
+  const std::optional<uint64_t> whole = Times(NextNumber(text), 100);
+  if (text->empty() || text->front() != '.') return whole;
+  text->remove_prefix(1);
+  return Sum(whole, NextNumber(text));
 }
 
 }  // namespace fleetperf::agent

@@ -4,6 +4,7 @@
 #define FLEETPERF_AGENT_SOURCE_LINUX_UPTIME_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/strings/string_view.h"
 #include "agent/source/linux/text.h"
@@ -11,15 +12,12 @@
 
 namespace fleetperf::agent {
 
-// The first number of /proc/uptime, "352.64", in units of 100 ns.
-inline uint64_t Uptime100NSec(absl::string_view text) {
-  const uint64_t seconds = NumberOrZero(&text);
-  uint64_t hundredths = 0;
-  if (!text.empty() && text.front() == '.') {
-    text.remove_prefix(1);
-    hundredths = NumberOrZero(&text);
-  }
-  return seconds * k100NSecPerSecond + hundredths * (k100NSecPerSecond / 100);
+// The first number of /proc/uptime, "352.64", in units of 100 ns. std::nullopt
+// if there is none, or if it is 0: a sandbox does not count.
+inline std::optional<uint64_t> Uptime100NSec(absl::string_view text) {
+  const std::optional<uint64_t> hundredths = NextHundredths(&text);
+  if (hundredths.value_or(0) == 0) return std::nullopt;
+  return Times(hundredths, k100NSecPerSecond / 100);
 }
 
 }  // namespace fleetperf::agent

@@ -1,8 +1,11 @@
 #include "agent/source/windows/advice.h"
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
-#include "base/os_error.h"
+#include "base/os/os_error.h"
 
 namespace fleetperf::agent {
 namespace {
@@ -54,6 +57,16 @@ constexpr Advice kAdvice[] = {
     {1326, Where::kRemote, kUnknown, kLogon},
 };
 
+// Returns the machine for a command in a message, "MACHINE" for a name that a
+// shell would interpret: an aggregator's plan chooses names.
+std::string ForShell(const std::string& machine) {
+  const bool is_plain = std::all_of(machine.begin(), machine.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' ||
+           c == '-' || c == '_' || c == ':';
+  });
+  return is_plain ? machine : "MACHINE";
+}
+
 }  // namespace
 
 absl::Status PerfLibError(const std::string& machine, const char* function,
@@ -64,9 +77,10 @@ absl::Status PerfLibError(const std::string& machine, const char* function,
   const Where where = machine.empty() ? Where::kHere : Where::kRemote;
   for (const Advice& advice : kAdvice) {
     if (advice.error == error && advice.where == where) {
-      return absl::Status(advice.code,
-                          absl::StrCat(status.message(), ": ",
-                                       absl::Substitute(advice.text, machine)));
+      return absl::Status(
+          advice.code,
+          absl::StrCat(status.message(), ": ",
+                       absl::Substitute(advice.text, ForShell(machine))));
     }
   }
   return status;

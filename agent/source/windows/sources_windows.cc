@@ -16,8 +16,8 @@
 #include "agent/source/windows/v1/provider_process.h"
 #include "agent/source/windows/v1/registry_functions.h"
 #include "agent/source/windows/v1/v1_source.h"
-#include "base/child_process.h"
-#include "base/clock.h"
+#include "base/os/child_process.h"
+#include "base/os/clock.h"
 #include "base/status_macros.h"
 #include "driver/hardware/reader.h"
 

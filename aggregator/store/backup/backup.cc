@@ -9,12 +9,15 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/tables/copy_file.h"
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/lost_commits.h"
-#include "base/files.h"
-#include "base/os_error.h"
+#include "aggregator/store/tables/partial_restore.h"
+#include "base/os/directory_lock.h"
+#include "base/os/files.h"
+#include "base/os/os_error.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -48,6 +51,14 @@ absl::Status RemoveAll(const std::string& path) {
   fs::remove_all(path, error);
   if (!error) return absl::OkStatus();
   return StatusFromErrorCode(error, absl::StrCat("cannot remove ", path));
+}
+
+absl::Status RemoveContents(const std::string& directory) {
+  ASSIGN_OR_RETURN(const auto entries, ListDirectory(directory));
+  for (const DirectoryEntry& entry : entries) {
+    RETURN_IF_ERROR(RemoveAll(absl::StrCat(directory, "/", entry.name)));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Rename(const std::string& from, const std::string& to) {
@@ -137,21 +148,36 @@ absl::StatusOr<std::vector<File>> FilesIn(const std::string& directory) {
   return StatusFromErrorCode(error, absl::StrCat("cannot read ", directory));
 }
 
-// The directory must not exist, or have nothing but leftovers of an earlier
-// attempt.
-absl::Status CheckEmpty(const std::string& directory) {
-  std::error_code error;
-  if (!fs::exists(directory, error)) return absl::OkStatus();
-  for (auto entry = fs::directory_iterator(directory, error);
-       !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    if (entry->path().filename() == kPartial) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(directory,
-                     " is not empty; stop the aggregator, move the contents "
-                     "away, and try again"));
+// Whether a restore moves files with this name before it is complete.
+bool IsMovedEarly(absl::string_view name) {
+  return absl::EndsWith(name, ".sst") || absl::EndsWith(name, ".log") ||
+         absl::StartsWith(name, "MANIFEST-") ||
+         absl::StartsWith(name, "OPTIONS-") || name == "IDENTITY" ||
+         name == "LOCK" || absl::StartsWith(name, "fleetperf-");
+}
+
+// Returns FailedPrecondition if the directory has anything but leftovers of an
+// earlier attempt, which are removed.
+absl::Status MakeEmpty(const std::string& directory) {
+  const bool has_moved = IsMovingRestored(directory);
+  std::vector<std::string> moved;
+  ASSIGN_OR_RETURN(const auto entries, ListDirectory(directory));
+  for (const DirectoryEntry& entry : entries) {
+    const std::string path = absl::StrCat(directory, "/", entry.name);
+    if (path == CopiedFilesIn(directory) ||
+        path == RestoredFilesIn(directory)) {
+      continue;
+    }
+    if (!has_moved || !IsMovedEarly(entry.name)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(directory,
+                       " is not empty; stop the aggregator, move the contents "
+                       "away, and try again"));
+    }
+    moved.push_back(path);
   }
-  if (!error) return absl::OkStatus();
-  return StatusFromErrorCode(error, absl::StrCat("cannot read ", directory));
+  for (const std::string& path : moved) RETURN_IF_ERROR(RemoveFile(path));
+  return absl::OkStatus();
 }
 
 // The restored store needs a new id, because it may lack data that was
@@ -178,14 +204,16 @@ absl::Status CannotRestore(const std::string& backup,
                     "; the backup is damaged: restore another one, or copy its "
                     "files to ",
                     directory,
-                    " and run fleetperf-aggregator repair, which saves what is "
-                    "sound");
+                    " and run fleetperf-aggregator repair --config FILE, which "
+                    "saves what is sound");
   }
   return absl::Status(error.code(), message);
 }
 
-// Moves the files. The one that makes the directory a store comes last.
-absl::Status MoveFiles(const std::string& from, const std::string& to) {
+// Moves the restored files. The one that makes the directory a store comes
+// last.
+absl::Status MoveFiles(const std::string& to) {
+  const std::string from = RestoredFilesIn(to);
   ASSIGN_OR_RETURN(std::vector<File> files, FilesIn(from));
   std::partition(files.begin(), files.end(),
                  [](const File& file) { return file.name != kCurrent; });
@@ -224,11 +252,17 @@ absl::Status RestoreStore(const std::string& backup,
     return absl::NotFoundError(
         absl::StrCat("there is no backup of a store in ", backup));
   }
-  RETURN_IF_ERROR(CheckEmpty(directory));
   RETURN_IF_ERROR(MakeDirectories(directory));
-  const std::string partial = absl::StrCat(directory, "/", kPartial);
-  RETURN_IF_ERROR(MakePartial(partial));
-  const absl::Cleanup remove = [&] { RemoveAll(partial).IgnoreError(); };
+  ASSIGN_OR_RETURN(const auto lock, DirectoryLock::Acquire(directory));
+  RETURN_IF_ERROR(MakeEmpty(directory));
+  const std::string copied = CopiedFilesIn(directory);
+  const std::string restored = RestoredFilesIn(directory);
+  // From here on, no aggregator starts in the directory.
+  RETURN_IF_ERROR(MakeDirectories(copied));
+  RETURN_IF_ERROR(SyncDirectory(directory));
+  const absl::Cleanup remove = [&] { RemoveAll(copied).IgnoreError(); };
+  RETURN_IF_ERROR(RemoveAll(restored));
+  RETURN_IF_ERROR(RemoveContents(copied));
   ASSIGN_OR_RETURN(const std::vector<File> files, FilesIn(backup));
   uint64_t total = 0;
   for (const File& file : files) total += file.size;
@@ -236,12 +270,16 @@ absl::Status RestoreStore(const std::string& backup,
   for (const File& file : files) {
     RETURN_IF_ERROR(
         CopyFile(absl::StrCat(backup, "/", file.name),
-                 absl::StrCat(partial, "/", file.name), file.size,
+                 absl::StrCat(copied, "/", file.name), file.size,
                  [&](uint64_t bytes) { return progress.Add(bytes); }));
   }
-  const absl::Status forgot = ForgetId(partial);
+  const absl::Status forgot = ForgetId(copied);
   if (!forgot.ok()) return CannotRestore(backup, directory, forgot);
-  return MoveFiles(partial, directory);
+  RETURN_IF_ERROR(SyncDirectory(copied));
+  RETURN_IF_ERROR(Rename(copied, restored));
+  RETURN_IF_ERROR(SyncDirectory(directory));
+  RETURN_IF_ERROR(MoveFiles(directory));
+  return RemoveAll(restored);
 }
 
 }  // namespace fleetperf::aggregator

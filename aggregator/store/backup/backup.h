@@ -23,10 +23,11 @@ using OnCopied =
 absl::Status BackupDatabase(Database* database, const std::string& directory,
                             OnCopied on_copied);
 
-// Restores a backup to a store in `directory`, with a new id. If interrupted,
-// leaves no partial store. Errors: NotFound if `backup` is not a backup,
-// DataLoss if it is damaged or incomplete, FailedPrecondition if `directory` is
-// not empty.
+// Restores a backup to a store in `directory`, with a new id. After an error,
+// the directory is empty. If the process ends in between, no store can be
+// opened there until the restore is repeated; see partial_restore.h. Errors:
+// NotFound if `backup` is not a backup, DataLoss if it is damaged or
+// incomplete, FailedPrecondition if `directory` is not empty or in use.
 absl::Status RestoreStore(const std::string& backup,
                           const std::string& directory, OnCopied on_copied);
 

@@ -1,8 +1,10 @@
 #include "aggregator/store/backup/lost_data.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -18,6 +20,8 @@
 #include "aggregator/store/tables/log.h"
 #include "aggregator/store/tables/loss_table.h"
 #include "aggregator/store/tables/lost_commits.h"
+#include "aggregator/store/tables/sst_blocks.h"
+#include "base/os/files.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -41,13 +45,17 @@ class LostData {
         numbers_(database, &schemas_),
         log_(database, &definitions_) {}
 
-  absl::Status Find() {
+  absl::Status Find(const std::vector<std::string>& dropped,
+                    const Clock& clock) {
     RETURN_IF_ERROR(numbers_.Load(
         [&](const absl::Status& damage) { Lose(damage.message()); }));
     RETURN_IF_ERROR(FindLostBatches());
     RETURN_IF_ERROR(FindUnlistedBatches());
     for (const Resolution resolution : kResolutions) {
       RETURN_IF_ERROR(FindLostChunks(resolution));
+    }
+    for (const std::string& path : dropped) {
+      RETURN_IF_ERROR(FindDroppedChunks(path, clock.Now()));
     }
     return Write(/*at_least=*/1);
   }
@@ -181,6 +189,25 @@ class LostData {
     return absl::OkStatus();
   }
 
+  // The file's blocks are not checked, so only their keys are used.
+  absl::Status FindDroppedChunks(const std::string& path, absl::Time now) {
+    ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
+    std::map<ChunkKey, uint64_t> chunks;  // with the number of the change
+    ReadSstBlocks(file, [&](const SstEntry& entry) {
+      ChunkKey key;
+      if (!entry.is_value || !ParseHeadKey(entry.key, &key)) return;
+      chunks.emplace(key, entry.change);  // the newest change comes first
+    });
+    for (const auto& [key, change] : chunks) {
+      ASSIGN_OR_RETURN(
+          const bool is_replaced,
+          database_.HasChangedSince(Family::kChunks, HeadKey(key), change));
+      if (!is_replaced) LoseChunk(key, now);
+      RETURN_IF_ERROR(Write(kMaxChanges));
+    }
+    return absl::OkStatus();
+  }
+
   // Returns NotFound if there is no such chunk, and DataLoss if a part of it is
   // lost.
   absl::Status CheckChunk(const ChunkKey& key) const {
@@ -191,6 +218,7 @@ class LostData {
   }
 
   void LoseChunk(const ChunkKey& key, absl::Time received) {
+    if (!lost_chunks_.insert(key).second) return;
     const absl::Time start = StartOfHour(key.hour);
     const absl::Time end = start + absl::Hours(HoursOfChunk(key.resolution));
     const auto machine = numbers_.MachineOf(key.machine);
@@ -211,6 +239,7 @@ class LostData {
   const std::function<void(uint64_t)>& progress_;
   uint64_t checked_ = 0;
   std::vector<std::string>& lost_;
+  std::set<ChunkKey> lost_chunks_;
   SchemaTable schemas_;
   DefinitionTable definitions_;
   KeyNumbers numbers_;
@@ -221,11 +250,12 @@ class LostData {
 }  // namespace
 
 absl::Status KeepLostData(Database* database, bool has_losses,
+                          const std::vector<std::string>& dropped,
                           const Clock& clock,
                           const std::function<void(uint64_t)>& progress,
                           std::vector<std::string>* lost) {
   const size_t known = lost->size();
-  RETURN_IF_ERROR(LostData(database, progress, lost).Find());
+  RETURN_IF_ERROR(LostData(database, progress, lost).Find(dropped, clock));
   if (!has_losses && lost->size() == known) return absl::OkStatus();
   RETURN_IF_ERROR(LostDefinitions(database, &clock).Note());
   return KeepNumbersInUse(database, [&](const absl::Status& damage) {

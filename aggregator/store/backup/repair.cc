@@ -2,6 +2,7 @@
 
 #include <rocksdb/db.h>
 #include <rocksdb/sst_file_reader.h>
+#include <rocksdb/utilities/ldb_cmd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -18,15 +19,15 @@
 #include "aggregator/store/backup/lost_data.h"
 #include "aggregator/store/backup/salvage.h"
 #include "aggregator/store/tables/copy_file.h"
-#include "aggregator/store/tables/damaged_files.h"
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/definition_table.h"
 #include "aggregator/store/tables/lost_commits.h"
 #include "aggregator/store/tables/lost_ticks_table.h"
-#include "aggregator/store/tables/manifest.h"
+#include "aggregator/store/tables/partial_restore.h"
+#include "aggregator/store/tables/sst_index.h"
 #include "aggregator/store/tables/store_lock.h"
 #include "aggregator/store/tables/wal_check.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -39,18 +40,12 @@ constexpr char kLost[] = "lost";
 constexpr char kScratch[] = "repair-scratch";
 constexpr char kSalvaged[] = "repair-salvaged";
 
-// Whether RocksDB can open the file. Its blocks may still be damaged.
-absl::Status CheckSst(const std::string& path) {
-  rocksdb::SstFileReader reader{rocksdb::Options()};
-  return FromRocksDb(reader.Open(path), "read a file");
-}
-
-// Whether all of the file can be read.
-absl::Status CheckBlocks(const std::string& path) {
-  rocksdb::SstFileReader reader{rocksdb::Options()};
-  rocksdb::Status status = reader.Open(path);
-  if (status.ok()) status = reader.VerifyChecksum();
-  return FromRocksDb(status, "read a file");
+// Returns the number in a name that RocksDB gives, such as 7 in
+// "MANIFEST-000007"; 0 if there is none.
+uint64_t NumberOf(absl::string_view name) {
+  absl::ConsumePrefix(&name, "MANIFEST-");
+  uint64_t number = 0;
+  return absl::SimpleAtoi(name.substr(0, name.find('.')), &number) ? number : 0;
 }
 
 // Returns the name of the family that the file is of.
@@ -58,6 +53,25 @@ absl::StatusOr<std::string> FamilyOf(const std::string& path) {
   rocksdb::SstFileReader reader{rocksdb::Options()};
   RETURN_IF_ERROR(FromRocksDb(reader.Open(path), "read a file"));
   return reader.GetTableProperties()->column_family_name;
+}
+
+// Removes a file from the MANIFEST, as the command of RocksDB's tool ldb.
+absl::Status RemoveFromManifest(const std::string& directory,
+                                const ListedFile& file) {
+  const auto families = FamilyOptions();
+  const std::unique_ptr<rocksdb::LDBCommand> command(
+      rocksdb::LDBCommand::InitFromCmdLineArgs(
+          // The file OPTIONS, which nothing else reads, may be damaged.
+          {absl::StrCat("--db=", directory), "--try_load_options=false",
+           "unsafe_remove_sst_file", absl::StrCat(NumberOf(file.name))},
+          rocksdb::Options(CommonOptions(), rocksdb::ColumnFamilyOptions()),
+          rocksdb::LDBOptions(), &families));
+  if (command == nullptr) return absl::InternalError("no such command");
+  command->Run();
+  rocksdb::LDBCommandExecuteResult result = command->GetExecuteState();
+  if (result.IsSucceed()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      "cannot remove ", file.name, " from the MANIFEST: ", result.ToString()));
 }
 
 // Returns the names in a directory that have the number of a file.
@@ -76,6 +90,7 @@ class Repair {
       : directory_(std::move(directory)), clock_(*clock), progress_(progress) {}
 
   absl::StatusOr<RepairReport> Run() {
+    RETURN_IF_ERROR(CheckRestored(directory_));
     RETURN_IF_ERROR(CheckExists());
     ASSIGN_OR_RETURN(lock_, StoreLock::Acquire(directory_));
     RemoveLeftovers();
@@ -87,8 +102,8 @@ class Repair {
       RETURN_IF_ERROR(RepairFamily(family));
     }
     const bool is_changed = !report_.done.empty() || !report_.lost.empty();
-    RETURN_IF_ERROR(KeepLostData(database_.get(), is_changed, clock_, progress_,
-                                 &report_.lost));
+    RETURN_IF_ERROR(KeepLostData(database_.get(), is_changed, dropped_, clock_,
+                                 progress_, &report_.lost));
     database_ = nullptr;
     return std::move(report_);
   }
@@ -118,33 +133,44 @@ class Repair {
     fs::remove(PathOf(kSalvaged), ignored);
   }
 
-  absl::Status MoveAside(const std::string& path, const std::string& name) {
-    if (report_.aside.empty()) {
-      int number = 1;
-      while (FileExists(PathOf(absl::StrCat("damaged-", number)))) ++number;
-      report_.aside = PathOf(absl::StrCat("damaged-", number));
-      RETURN_IF_ERROR(MakeDirectories(report_.aside));
+  absl::Status MakeAside() {
+    for (int number = 1; report_.aside.empty(); ++number) {
+      const std::string path = PathOf(absl::StrCat("damaged-", number));
+      if (!FileExists(path)) report_.aside = path;
     }
+    return MakeDirectories(report_.aside);
+  }
+  absl::Status MoveAside(const std::string& path, const std::string& name) {
+    RETURN_IF_ERROR(MakeAside());
     return RenameFile(path, absl::StrCat(report_.aside, "/", name));
   }
-  absl::Status CopyAside(const std::string& name) {
-    ASSIGN_OR_RETURN(const std::string contents, ReadFile(PathOf(name)));
-    const std::string copy = absl::StrCat(name, ".copy");
-    RETURN_IF_ERROR(WriteFile(PathOf(copy), contents));
-    return MoveAside(PathOf(copy), name);
+  // Moves a file of which the store lacks the contents from now on.
+  absl::Status Drop(const std::string& path, const std::string& name) {
+    RETURN_IF_ERROR(MoveAside(path, name));
+    dropped_.push_back(absl::StrCat(report_.aside, "/", name));
+    return absl::OkStatus();
+  }
+  absl::Status KeepAside(const std::string& name) {
+    RETURN_IF_ERROR(MakeAside());
+    return KeepFile(PathOf(name), report_.aside);
   }
 
   absl::Status RepairFiles() {
     const absl::Status current = RepairCurrent();
     if (absl::IsDataLoss(current)) return RebuildManifest(current);
     RETURN_IF_ERROR(current);
-    ASSIGN_OR_RETURN(const std::string path, FindManifest(directory_));
-    const auto manifest = ReadManifest(path);
-    if (absl::IsDataLoss(manifest.status())) {
-      return RebuildManifest(manifest.status());
+    ASSIGN_OR_RETURN(const std::string manifest, FindManifest(directory_));
+    ASSIGN_OR_RETURN(const auto damage, FindManifestDamage(manifest));
+    if (damage.has_value()) {
+      return RebuildManifest(
+          absl::DataLossError(absl::StrCat(manifest, " is damaged")));
     }
-    RETURN_IF_ERROR(manifest.status());
-    return RemoveUnreadable(*manifest);
+    const auto listing = ListFiles(directory_);
+    if (absl::IsDataLoss(listing.status())) {
+      return RebuildManifest(listing.status());
+    }
+    RETURN_IF_ERROR(listing.status());
+    return RemoveUnreadable(listing->files);
   }
 
   // Returns DataLoss if there is no MANIFEST.
@@ -158,18 +184,32 @@ class Repair {
       if (absl::StartsWith(name, "MANIFEST-")) newest = name;
     }
     if (newest.empty()) return found;
-    if (FileExists(PathOf("CURRENT"))) RETURN_IF_ERROR(CopyAside("CURRENT"));
-    RETURN_IF_ERROR(WriteCurrent(directory_, PathOf(newest)));
+    if (FileExists(PathOf("CURRENT"))) RETURN_IF_ERROR(KeepAside("CURRENT"));
+    RETURN_IF_ERROR(WriteFile(PathOf("CURRENT"), absl::StrCat(newest, "\n")));
+    RETURN_IF_ERROR(SyncDirectory(directory_));
     report_.done.push_back(
         absl::StrCat(found.message(), ": wrote it again, for ", newest));
     return absl::OkStatus();
   }
 
+  // Returns DataLoss if RocksDB cannot open the file, even with a new index.
+  absl::Status CheckOrRebuild(const std::string& name) {
+    const absl::Status status = CheckSst(PathOf(name));
+    if (!absl::IsDataLoss(status)) return status;
+    const absl::Status rebuilt = RebuildSstIndex(
+        PathOf(name), [&](const std::string&) { return KeepAside(name); });
+    if (absl::IsDataLoss(rebuilt)) return status;
+    RETURN_IF_ERROR(rebuilt);
+    report_.done.push_back(absl::StrCat(
+        PathOf(name), " has a damaged index: rebuilt it from the file's data"));
+    return absl::OkStatus();
+  }
+
   // Removes files from the MANIFEST that RocksDB could not open.
-  absl::Status RemoveUnreadable(const Manifest& manifest) {
+  absl::Status RemoveUnreadable(const std::vector<ListedFile>& files) {
     std::vector<ListedFile> unreadable;
-    for (const ListedFile& file : manifest.files) {
-      const std::string path = PathOf(NameOf(file));
+    for (const ListedFile& file : files) {
+      const std::string path = PathOf(file.name);
       std::error_code error;
       const uint64_t size = fs::file_size(path, error);
       absl::Status status;
@@ -179,27 +219,26 @@ class Repair {
         status = absl::DataLossError(
             absl::StrCat("it has ", size, " bytes instead of ", file.size));
       } else {
-        status = CheckSst(path);
+        status = CheckOrRebuild(file.name);
       }
       if (status.ok()) continue;
       if (!absl::IsDataLoss(status)) return status;
       unreadable.push_back(file);
-      report_.lost.push_back(absl::StrCat(
-          path, " (", file.size, " bytes, family \"",
-          FamilyOptions().at(std::min<size_t>(file.family, 3)).name,
-          "\"): ", status.message()));
+      report_.lost.push_back(absl::StrCat(path, " (", file.size,
+                                          " bytes, family \"", file.family,
+                                          "\"): ", status.message()));
     }
-    return RemoveListed(manifest, unreadable);
+    return RemoveListed(unreadable);
   }
 
-  absl::Status RemoveListed(const Manifest& manifest,
-                            const std::vector<ListedFile>& files) {
+  absl::Status RemoveListed(const std::vector<ListedFile>& files) {
     if (files.empty()) return absl::OkStatus();
-    RETURN_IF_ERROR(CopyAside(fs::path(manifest.path).filename()));
-    RETURN_IF_ERROR(RemoveFiles(manifest, files));
+    ASSIGN_OR_RETURN(const std::string manifest, FindManifest(directory_));
+    RETURN_IF_ERROR(KeepAside(fs::path(manifest).filename()));
     for (const ListedFile& file : files) {
-      const std::string path = PathOf(NameOf(file));
-      if (FileExists(path)) RETURN_IF_ERROR(MoveAside(path, NameOf(file)));
+      RETURN_IF_ERROR(RemoveFromManifest(directory_, file));
+      const std::string path = PathOf(file.name);
+      if (FileExists(path)) RETURN_IF_ERROR(Drop(path, file.name));
     }
     return SyncDirectory(directory_);
   }
@@ -210,12 +249,13 @@ class Repair {
     for (const std::string& name : names) {
       if (!absl::EndsWith(name, ".sst")) continue;
       // RocksDB would drop these, too, without a report.
-      const absl::Status status = CheckBlocks(PathOf(name));
+      absl::Status status = CheckOrRebuild(name);
+      if (status.ok()) status = VerifySst(PathOf(name));
       if (status.ok()) continue;
       if (!absl::IsDataLoss(status)) return status;
       report_.lost.push_back(
           absl::StrCat(PathOf(name), ": ", status.message()));
-      RETURN_IF_ERROR(MoveAside(PathOf(name), name));
+      RETURN_IF_ERROR(Drop(PathOf(name), name));
     }
     ASSIGN_OR_RETURN(const WalCheck wal,
                      CheckWal(directory_, SyncedMark::Read(directory_)));
@@ -223,13 +263,12 @@ class Repair {
       report_.lost.push_back(Describe(damage));
     }
     RETURN_IF_ERROR(RepairWal(directory_, wal));
-    RETURN_IF_ERROR(AddEmptyFamilies());
-    lock_ = nullptr;  // RocksDB takes it
+    RETURN_IF_ERROR(AddEmptyFiles());
+    lock_->ReleaseFile();
     RETURN_IF_ERROR(FromRocksDb(
         rocksdb::RepairDB(directory_, CommonOptions(), FamilyOptions()),
         "make a MANIFEST"));
     RETURN_IF_ERROR(TakeLost());
-    RemoveKeptFilesInUse(directory_);
     report_.done.push_back(
         absl::StrCat(reason.message(), ": made a new MANIFEST"));
     return absl::OkStatus();
@@ -237,64 +276,42 @@ class Repair {
 
   // RocksDB learns the families from files of keys and values, and drops the
   // log's data of others. Adds a file that deletes a key which does not exist
-  // to each family without files.
-  absl::Status AddEmptyFamilies() {
+  // to each family without files. A separate database makes these files, so
+  // that their changes have low numbers and all changes of the store take
+  // precedence.
+  absl::Status AddEmptyFiles() {
     ASSIGN_OR_RETURN(const auto names, NamesIn(directory_));
     std::set<std::string> present;
+    uint64_t number = 0;
     for (const std::string& name : names) {
+      number = std::max(number, NumberOf(name));
       if (!absl::EndsWith(name, ".sst")) continue;
       ASSIGN_OR_RETURN(const std::string family, FamilyOf(PathOf(name)));
       present.insert(family);
     }
-    uint64_t number = HighestNumber(names);
-    for (const Family family :
-         {Family::kDefault, Family::kLog, Family::kTimes, Family::kChunks}) {
-      const size_t index = static_cast<size_t>(family);
-      if (present.contains(FamilyOptions()[index].name)) continue;
-      RETURN_IF_ERROR(
-          MakeEmptyFile(family, PathOf(absl::StrFormat("%06d.sst", ++number))));
-    }
-    return SyncDirectory(directory_);
-  }
-
-  // Returns the highest number of a file, such as 7 of "MANIFEST-000007".
-  static uint64_t HighestNumber(const std::vector<std::string>& names) {
-    uint64_t highest = 0;
-    for (absl::string_view name : names) {
-      absl::ConsumePrefix(&name, "MANIFEST-");
-      uint64_t number = 0;
-      if (absl::SimpleAtoi(name.substr(0, name.find('.')), &number)) {
-        highest = std::max(highest, number);
-      }
-    }
-    return highest;
-  }
-
-  // The file is made by a database of its own, so that its change has a low
-  // number and all changes of the store take precedence.
-  absl::Status MakeEmptyFile(Family family, const std::string& path) const {
     const std::string scratch = PathOf(kScratch);
     std::vector<std::string> files;
     {
       ASSIGN_OR_RETURN(const auto database, Database::Open(scratch));
       Changes changes(database.get());
-      changes.Delete(family, "\xff");
+      for (const Family family :
+           {Family::kDefault, Family::kLog, Family::kTimes, Family::kChunks}) {
+        changes.Delete(family, "\xff");
+      }
       RETURN_IF_ERROR(
           database->Write(&changes, Database::Durability::kProcess));
       RETURN_IF_ERROR(database->Flush());
       files = database->Files();
     }
-    bool is_found = false;
     for (const std::string& file : files) {
-      ASSIGN_OR_RETURN(const std::string name, FamilyOf(file));
-      if (name != FamilyOptions()[static_cast<size_t>(family)].name) continue;
-      RETURN_IF_ERROR(RenameFile(file, path));
-      is_found = true;
+      ASSIGN_OR_RETURN(const std::string family, FamilyOf(file));
+      if (present.contains(family)) continue;
+      RETURN_IF_ERROR(
+          RenameFile(file, PathOf(absl::StrFormat("%06d.sst", ++number))));
     }
-    if (!is_found) return absl::InternalError("no empty file");
-    std::error_code error;
-    fs::remove_all(scratch, error);
-    return absl::OkStatus();
+    std::error_code ignored;
+    fs::remove_all(scratch, ignored);
+    return SyncDirectory(directory_);
   }
 
   // Moves the files that RocksDB set aside.
@@ -303,10 +320,13 @@ class Repair {
     if (!FileExists(lost)) return absl::OkStatus();
     ASSIGN_OR_RETURN(const auto names, NamesIn(lost));
     for (const std::string& name : names) {
-      RETURN_IF_ERROR(MoveAside(absl::StrCat(lost, "/", name), name));
-      if (absl::EndsWith(name, ".sst")) {
-        report_.lost.push_back(absl::StrCat(PathOf(name), ": cannot be read"));
+      const std::string path = absl::StrCat(lost, "/", name);
+      if (!absl::EndsWith(name, ".sst")) {
+        RETURN_IF_ERROR(MoveAside(path, name));
+        continue;
       }
+      RETURN_IF_ERROR(Drop(path, name));
+      report_.lost.push_back(absl::StrCat(PathOf(name), ": cannot be read"));
     }
     std::error_code ignored;
     fs::remove(lost, ignored);
@@ -354,13 +374,11 @@ class Repair {
     database_ = nullptr;
     {
       ASSIGN_OR_RETURN(const auto lock, StoreLock::Acquire(directory_));
-      ASSIGN_OR_RETURN(const std::string current, FindManifest(directory_));
-      ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(current));
-      std::vector<ListedFile> files;
-      for (const ListedFile& file : manifest.files) {
-        if (file.family == static_cast<uint32_t>(family)) files.push_back(file);
-      }
-      RETURN_IF_ERROR(RemoveListed(manifest, files));
+      ASSIGN_OR_RETURN(Listing listing, ListFiles(directory_));
+      std::erase_if(listing.files, [&](const ListedFile& file) {
+        return file.family != name;
+      });
+      RETURN_IF_ERROR(RemoveListed(listing.files));
     }
     ASSIGN_OR_RETURN(database_, Database::Open(directory_));
     if (salvage.keys > 0) RETURN_IF_ERROR(database_->Ingest(family, path));
@@ -377,6 +395,7 @@ class Repair {
   const std::function<void(uint64_t)>& progress_;
   std::unique_ptr<StoreLock> lock_;  // while files are changed
   std::unique_ptr<Database> database_;
+  std::vector<std::string> dropped_;  // paths of files in report_.aside
   RepairReport report_;
 };
 

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 
 namespace fleetperf::aggregator {
 
 // The next step after a store could not be opened because it is damaged.
 inline constexpr char kRepairHint[] =
-    "fleetperf-aggregator repair saves what is sound";
+    "fleetperf-aggregator repair --config FILE saves what is sound";
 
 struct RepairReport {
   std::vector<std::string> done;  // what was changed, for operators

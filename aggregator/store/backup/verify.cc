@@ -13,6 +13,7 @@
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/log.h"
 #include "aggregator/store/tables/lost_commits.h"
+#include "aggregator/store/tables/sst_index.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -48,7 +49,7 @@ class Verifier {
     for (const std::string& file : files) {
       progress_(static_cast<double>(report_.files++) /
                 static_cast<double>(files.size()));
-      const absl::Status status = database_.VerifyFile(file);
+      const absl::Status status = VerifySst(file);
       if (!status.ok()) Damage(file, status);
     }
   }

@@ -47,19 +47,14 @@ struct Instances {
   }
 };
 
-bool GetInstances(absl::string_view* from, uint64_t version,
-                  Instances* instances) {
+bool GetInstances(absl::string_view* from, Instances* instances) {
   uint64_t count = 0;
   if (!GetCount(from, kMaxRuns, &count) || !GetText(from, &instances->names) ||
       !GetNumbers(from, count, &instances->name_ends) ||
       !GetNumbers(from, count, &instances->instance_ids) ||
       !GetNumbers(from, count, &instances->occurrences) ||
-      !GetNumbers(from, count, &instances->definitions)) {
-    return false;
-  }
-  if (version == 1) {
-    instances->births.resize(count);
-  } else if (!GetNumbers(from, count, &instances->births)) {
+      !GetNumbers(from, count, &instances->definitions) ||
+      !GetNumbers(from, count, &instances->births)) {
     return false;
   }
   uint64_t end = 0;
@@ -210,7 +205,7 @@ absl::Status Chunk::ReadRuns(const Section& section, const TickRange& ticks,
   std::vector<uint64_t> numbers;
   std::vector<uint64_t> first_ticks;
   std::vector<uint64_t> tick_counts;
-  if (!GetInstances(&rest, head_->version_, &table) ||
+  if (!GetInstances(&rest, &table) ||
       !GetNumbers(&rest, section.run_count, &numbers) ||
       !GetNumbers(&rest, section.run_count, &first_ticks) ||
       !GetNumbers(&rest, section.run_count, &tick_counts) || !rest.empty()) {
@@ -264,8 +259,7 @@ absl::Status Chunk::ReadColumn(const Section& section, size_t column,
   ASSIGN_OR_RETURN(absl::string_view bytes, ReadIndex(part.index));
   ColumnIndex index;
   if (!GetColumnIndex(&bytes, section.run_count, runs.values, part.values.size,
-                      &index) ||
-      (head_->version_ < 3 && !bytes.empty())) {
+                      &index)) {
     return DamagedChunk("invalid column index");
   }
   const size_t first = runs.numbers.front();
@@ -325,7 +319,7 @@ absl::StatusOr<bool> Chunk::FoldColumn(const Section& section, size_t column,
   std::vector<RunToFold> folded;
   std::vector<size_t> place(section.run_count);  // in `folded`
   for (size_t run = 0; run < section.run_count; ++run) {
-    if (!HasRunFold(kind, index.SizeOf(run), head_->version_)) continue;
+    if (!HasRunFold(kind, index.SizeOf(run))) continue;
     const bool is_last = run + 1 == section.run_count;
     const uint64_t end = is_last ? runs.values : runs.begins[run + 1];
     place[run] = folded.size();
@@ -346,7 +340,7 @@ absl::StatusOr<bool> Chunk::FoldColumn(const Section& section, size_t column,
     std::optional<RunFold> fold;
     if (size == 0) {
       fold = FoldConstantRun(kind, first, head_->ticks_ - 1);
-    } else if (HasRunFold(kind, size, head_->version_)) {
+    } else if (HasRunFold(kind, size)) {
       fold = folds[place[run]];
     } else {
       ASSIGN_OR_RETURN(fold, FoldSamples(kind, section.columns.begin + column,

@@ -204,7 +204,7 @@ class SectionWriter {
       PutRun(column, absl::MakeConstSpan(segments_).subspan(i, end - i), begin,
              &to->values);
       sizes_.push_back(to->values.size() - size);
-      if (HasRunFold(kind, sizes_.back(), kChunkVersion)) {
+      if (HasRunFold(kind, sizes_.back())) {
         to_fold_.push_back({numbers_[0], numbers_.size() - 1});
         folds_.push_back(FoldRun(kind, numbers_));
       }

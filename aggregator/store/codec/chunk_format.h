@@ -16,11 +16,8 @@
 
 namespace fleetperf::aggregator {
 
-// The version of the format that is written. Versions 1 to 4 are read, too:
-// version 4 has fewer folds of runs, the body of version 3 has each index
-// before its values, version 2 also lacks folds, and version 1 also lacks
-// births and the times of tick intervals.
-inline constexpr uint64_t kChunkVersion = 5;
+// The version of the format. A chunk of another version is damaged.
+inline constexpr uint64_t kChunkVersion = 1;
 // The largest size of the tables and indexes in a head: as much as one read of
 // the body would take.
 inline constexpr uint64_t kMaxIndexesInHead = 16 << 10;

@@ -27,10 +27,11 @@ absl::StatusOr<std::shared_ptr<const ChunkHead>> ChunkHead::Parse(
 }
 
 bool ChunkHead::ParseAll(absl::string_view head) {
+  uint64_t version = 0;
   uint64_t sections = 0;
-  if (!GetVarint(&head, &version_) || version_ == 0 ||
-      version_ > kChunkVersion || !GetCount(&head, kMaxTicks, &ticks_) ||
-      (version_ >= 3 && !GetClocksFold(&head, &clocks_fold_))) {
+  if (!GetVarint(&head, &version) || version != kChunkVersion ||
+      !GetCount(&head, kMaxTicks, &ticks_) ||
+      !GetClocksFold(&head, &clocks_fold_)) {
     return false;
   }
   clock_lists_ = head;
@@ -38,7 +39,7 @@ bool ChunkHead::ParseAll(absl::string_view head) {
     if (!SkipNumbers(&head, ticks_)) return false;
   }
   uint64_t has_indexes = 0;
-  if ((version_ >= 4 && !GetCount(&head, 1, &has_indexes)) ||
+  if (!GetCount(&head, 1, &has_indexes) ||
       !GetCount(&head, kMaxSections, &sections)) {
     return false;
   }
@@ -123,7 +124,6 @@ absl::StatusOr<ChunkHead::Clocks> ChunkHead::DecodeClocks() const {
 bool ChunkHead::GetIntervalTimes(absl::string_view* head,
                                  std::vector<uint64_t>* numbers,
                                  Section* section) {
-  if (version_ == 1) return true;
   uint64_t count = 0;
   if (!GetCount(head, ticks_, &count) || (count != 0 && count != ticks_) ||
       !GetNumbers(head, count, numbers) ||
@@ -164,7 +164,7 @@ bool ChunkHead::ParseSection(absl::string_view* head, Scratch* scratch) {
       !GetFailures(head, &scratch->numbers, &section) ||
       !GetIntervalTimes(head, &scratch->numbers, &section) ||
       !GetCount(head, kMaxRuns, &runs) || !GetVarint(head, &tables) ||
-      !AppendIndex(tables, &section.tables) ||
+      !Append(tables, &indexes_size_, &section.tables) ||
       !GetColumns(head, scratch, &section)) {
     return false;
   }
@@ -185,20 +185,12 @@ bool ChunkHead::GetColumns(absl::string_view* head, Scratch* scratch,
   }
   for (size_t i = 0; i < count; ++i) {
     Column& column = columns_.emplace_back();
-    if (!AppendIndex(scratch->sizes[i], &column.index) ||
-        !AppendValues(scratch->numbers[i], &column.values)) {
+    if (!Append(scratch->sizes[i], &indexes_size_, &column.index) ||
+        !Append(scratch->numbers[i], &values_size_, &column.values)) {
       return false;
     }
   }
   return true;
-}
-
-bool ChunkHead::AppendIndex(uint64_t size, Part* part) {
-  return Append(size, version_ >= 4 ? &indexes_size_ : &values_size_, part);
-}
-
-bool ChunkHead::AppendValues(uint64_t size, Part* part) {
-  return Append(size, &values_size_, part);
 }
 
 bool ChunkHead::Append(uint64_t size, uint64_t* all, Part* part) {

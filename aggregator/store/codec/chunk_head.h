@@ -50,8 +50,7 @@ class ChunkHead {
  private:
   friend class Chunk;
 
-  // A part of the tables and indexes, of the values, or of a list below. In
-  // versions before 4, tables, indexes and values are one sequence.
+  // A part of the tables and indexes, of the values, or of a list below.
   struct Part {
     uint32_t begin = 0;
     uint32_t size = 0;
@@ -90,10 +89,8 @@ class ChunkHead {
   bool ParseAll(absl::string_view head);
   bool ParseSection(absl::string_view* head, Scratch* scratch);
   bool GetColumns(absl::string_view* head, Scratch* scratch, Section* section);
-  // Sets a part to the next `size` bytes. Returns false if a body cannot have
-  // as many.
-  bool AppendIndex(uint64_t size, Part* part);
-  bool AppendValues(uint64_t size, Part* part);
+  // Sets a part to the next `size` bytes, and adds them to `all`. Returns false
+  // if a body cannot have as many.
   static bool Append(uint64_t size, uint64_t* all, Part* part);
   bool GetIntervalTimes(absl::string_view* head, std::vector<uint64_t>* numbers,
                         Section* section);
@@ -101,7 +98,6 @@ class ChunkHead {
                    Section* section);
   void SetEnds(absl::string_view lists);
 
-  uint64_t version_ = 0;
   uint64_t ticks_ = 0;
   absl::string_view clock_lists_;  // encoded
   std::optional<ClocksFold> clocks_fold_;
@@ -111,8 +107,8 @@ class ChunkHead {
   std::vector<Frame::Failure> failures_;
   std::vector<int64_t> interval_times_;
   absl::string_view indexes_;  // empty: in the body
-  uint64_t indexes_size_ = 0;  // since version 4
-  uint64_t values_size_ = 0;   // before version 4, with the indexes
+  uint64_t indexes_size_ = 0;
+  uint64_t values_size_ = 0;
   uint64_t values_begin_ = 0;  // in the body
 };
 

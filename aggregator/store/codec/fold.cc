@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "aggregator/formula/counter_formula.h"
-#include "aggregator/formula/piece.h"
 #include "aggregator/store/codec/number_codec.h"
 #include "base/coding.h"
+#include "values/counter_formula.h"
+#include "values/piece.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -118,12 +118,10 @@ std::optional<RunFold> FoldConstantRun(FoldKind kind, uint64_t value,
       .total = {.sum = value * count, .smallest = value, .largest = value}};
 }
 
-bool HasRunFold(FoldKind kind, uint64_t size, uint64_t version) {
+bool HasRunFold(FoldKind kind, uint64_t size) {
   // A growth takes about 3 bytes, and totals about 8.
-  const uint64_t hundredth = kind == FoldKind::kTotals ? 800 : 300;
   const uint64_t thirtieth = kind == FoldKind::kTotals ? 240 : 90;
-  return kind != FoldKind::kNone &&
-         size >= (version >= 5 ? thirtieth : hundredth);
+  return kind != FoldKind::kNone && size >= thirtieth;
 }
 
 // Differences from the first value are small. All are modulo 2^64.

@@ -64,11 +64,10 @@ std::optional<RunFold> FoldRun(FoldKind kind,
 std::optional<RunFold> FoldConstantRun(FoldKind kind, uint64_t value,
                                        uint64_t count);
 
-// Whether a run whose rest takes `size` bytes has its fold in a chunk of
-// `version`: if the fold takes a thirtieth of the run or less, and before
-// version 5, a hundredth. The folds of smaller runs are calculated from the
-// samples.
-bool HasRunFold(FoldKind kind, uint64_t size, uint64_t version);
+// Whether a run whose rest takes `size` bytes has its fold in the chunk: if the
+// fold takes a thirtieth of the run or less. The folds of smaller runs are
+// calculated from the samples.
+bool HasRunFold(FoldKind kind, uint64_t size);
 
 // Writes and reads the folds of a column's runs. `firsts` are the values of
 // their first ticks, and `count` is the number of ticks after each of these.

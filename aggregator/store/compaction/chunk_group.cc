@@ -11,7 +11,9 @@ namespace {
 std::vector<bool> WantedColumns(const CollectedQuery& query, bool only_raw) {
   std::vector<bool> wanted;
   for (const CollectedQuery::Column& column : query.columns) {
-    wanted.push_back(!only_raw || column.role == ColumnRole::kRaw);
+    // SeriesRun::AddTo needs kProblem of thinned data.
+    wanted.push_back(!only_raw || column.role == ColumnRole::kRaw ||
+                     column.role == ColumnRole::kProblem);
   }
   return wanted;
 }

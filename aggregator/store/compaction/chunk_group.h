@@ -28,8 +28,8 @@ class ChunkGroupReader {
 
   // Reads a whole chunk. Returns DataLoss if it is damaged.
   absl::StatusOr<FrameGroup> Read(const StoredChunk& stored);
-  // Reads the raw values of a chunk, without the additional columns of thinned
-  // data.
+  // Reads the raw values of a chunk, and of thinned data what SeriesRun::AddTo
+  // needs.
   absl::StatusOr<FrameGroup> ReadRawValues(const StoredChunk& stored);
 
  private:

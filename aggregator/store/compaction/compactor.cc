@@ -7,13 +7,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "aggregator/store/compaction/shares.h"
 #include "aggregator/store/tables/fingerprints.h"
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/loss_table.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/logging.h"
+#include "base/os/clock.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -32,6 +33,25 @@ constexpr size_t kMaxDropped = 1000;
 constexpr size_t kSequenceSize = sizeof(uint64_t);
 // The size of the epoch and sequence of a machine's newest sample.
 constexpr size_t kPlaceSize = sizeof(uint32_t) + kSequenceSize;
+
+// "12.5 MiB"
+std::string InMib(uint64_t bytes) {
+  return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+void LogRemoval(const Removal& removal, uint64_t had, uint64_t max_size,
+                uint64_t has) {
+  if (removal.chunks == 0) return;
+  LogWarning(
+      "the store is full: it has ", InMib(had), ", and store.max_size is ",
+      InMib(max_size), "; removed ", removal.chunks, " chunks, ",
+      InMib(removal.bytes), ", received from ",
+      absl::FormatTime(StartOfHour(removal.first_hour), absl::UTCTimeZone()),
+      " to ",
+      absl::FormatTime(StartOfHour(removal.last_hour) + absl::Hours(1),
+                       absl::UTCTimeZone()),
+      "; ", InMib(has), " are left");
+}
 
 }  // namespace
 
@@ -166,42 +186,45 @@ absl::Status Compactor::DropBefore(absl::Time time) {
 
 absl::Status Compactor::DropTo(uint64_t size) {
   if (parts_.database->Size() <= size) return absl::OkStatus();
-  // Data removed earlier may still take space.
-  if (owes_compaction_) {
-    RETURN_IF_ERROR(parts_.database->Compact(Family::kChunks));
-    owes_compaction_ = false;
-  }
+  // Merged, thinned and moved data takes space, too, until it is released. No
+  // sample is removed for it. On a full disk, samples must be removed first.
+  const absl::Status released = Release();
+  if (!absl::IsResourceExhausted(released)) RETURN_IF_ERROR(released);
   const uint64_t has = parts_.database->Size();
   if (has <= size) return absl::OkStatus();
   // Frees 5 % more, because releasing space requires rewriting the whole
   // family.
-  const uint64_t to_free = has - size + size / 20;
-  owes_compaction_ = true;
-  ASSIGN_OR_RETURN(const uint64_t freed, Free(to_free, size));
-  if (freed > 0) {
-    RETURN_IF_ERROR(parts_.database->Compact(Family::kChunks));
-  }
-  owes_compaction_ = false;
+  ASSIGN_OR_RETURN(const Removal removal, Remove(has - size + size / 20, size));
+  if (removal.bytes == 0) return absl::OkStatus();
+  RETURN_IF_ERROR(Release());
+  LogRemoval(removal, has, size, parts_.database->Size());
   return absl::OkStatus();
 }
 
-absl::StatusOr<uint64_t> Compactor::Free(uint64_t to_free, uint64_t max_size) {
-  const UseByAgent uses = FindUse(*parts_.database, *parts_.numbers,
-                                  *parts_.directory, *parts_.epochs);
+absl::Status Compactor::Release() {
+  for (const Family family : {Family::kLog, Family::kTimes, Family::kChunks}) {
+    RETURN_IF_ERROR(parts_.database->Compact(family));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Removal> Compactor::Remove(uint64_t to_free, uint64_t max_size) {
+  const UseByHolder uses = FindUse(*parts_.database, *parts_.numbers,
+                                   *parts_.directory, *parts_.epochs);
   const uint64_t share = FairShare(uses, max_size);
-  ASSIGN_OR_RETURN(uint64_t freed,
+  ASSIGN_OR_RETURN(Removal removal,
                    DropExcess(uses, share, to_free, parts_.database));
   to_free -= std::min(to_free, ExcessOfDefinitions(uses, share));
-  for (uint64_t more = 1; more > 0 && freed < to_free; freed += more) {
-    Changes changes(parts_.database);
+  while (removal.bytes < to_free) {
     std::vector<uint32_t> epochs;
-    ASSIGN_OR_RETURN(more,
-                     DeleteFirstReceived(*parts_.database, &changes, &epochs));
-    RETURN_IF_ERROR(
-        parts_.database->Write(&changes, Database::Durability::kProcess));
+    ASSIGN_OR_RETURN(
+        const Removal of_hour,
+        DeleteFirstReceived(parts_.database, to_free - removal.bytes, &epochs));
     parts_.epochs->NoteRemoved(epochs);
+    removal.Add(of_hour);
+    if (of_hour.bytes == 0) break;
   }
-  return freed;
+  return removal;
 }
 
 absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
@@ -209,7 +232,7 @@ absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
   Transposer transposer;
   NewestSamples newest;
   std::vector<LoggedBatch> batches;
-  std::vector<uint64_t> damaged;
+  std::vector<LoggedBatch> lost;  // without their samples
   size_t taken = 0;
   while (taken < segments->size() &&
          transposer.values() < kMaxTransposedValues) {
@@ -228,15 +251,21 @@ absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
           batches.push_back(std::move(batch));
           return absl::OkStatus();
         },
-        [&](uint64_t sequence, const absl::Status& damage) {
+        [&](uint64_t sequence, const BatchTimes& times,
+            const absl::Status& damage) {
           if (absl::IsFailedPrecondition(damage) &&
               parts_.lost_definitions->MayCome(epoch_number)) {
             return damage;
           }
           // A batch that stays in the log would be tried again after each
           // restart.
-          damaged.push_back(sequence);
           LogError("removed for good: ", damage.message());
+          LoggedBatch& batch = lost.emplace_back();
+          batch.sequence = sequence;
+          batch.received = times.received;
+          batch.decoded.losses = {{.start = times.oldest,
+                                   .end = times.newest,
+                                   .cause = LossCause::kStoreDamaged}};
           return absl::OkStatus();
         });
     if (absl::IsFailedPrecondition(read)) {
@@ -254,12 +283,13 @@ absl::Status Compactor::Transpose(std::vector<LogSegment>* segments) {
       PutChunks(epoch_number, transposer.Finish(), &unexported, &changes));
   RETURN_IF_ERROR(PutNewest(epoch_number, newest, &changes));
   RETURN_IF_ERROR(PutLosses(epoch_number, batches, &changes));
+  RETURN_IF_ERROR(PutLosses(epoch_number, lost, &changes));
   PutFingerprints(epoch_number, batches, &changes);
   for (const LoggedBatch& batch : batches) {
     Log::Delete(epoch_number, batch.sequence, &changes);
   }
-  for (const uint64_t sequence : damaged) {
-    Log::Delete(epoch_number, sequence, &changes);
+  for (const LoggedBatch& batch : lost) {
+    Log::Delete(epoch_number, batch.sequence, &changes);
   }
   {
     absl::MutexLock lock(parts_.layout);

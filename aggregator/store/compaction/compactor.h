@@ -48,7 +48,7 @@
 #include "aggregator/store/tables/key_numbers.h"
 #include "aggregator/store/tables/log.h"
 #include "aggregator/store/tables/lost_commits.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 
 namespace fleetperf::aggregator {
 
@@ -93,10 +93,11 @@ class Compactor {
   absl::Status DropTo(uint64_t size);
 
  private:
-  // Frees `to_free` bytes to make the store fit in `max_size`. Returns the
-  // approximate number of bytes freed. Agents' definitions beyond their share
-  // are not compensated.
-  absl::StatusOr<uint64_t> Free(uint64_t to_free, uint64_t max_size);
+  // Has RocksDB release the space of removed data.
+  absl::Status Release();
+  // Removes `to_free` bytes to make the store fit in `max_size`. Agents'
+  // definitions beyond their share are not compensated.
+  absl::StatusOr<Removal> Remove(uint64_t to_free, uint64_t max_size);
   absl::Status LoadDirectory(Directory* directory, OnDamage on_damage);
   absl::Status StepUntilDone(absl::Time idle_since);
   // Finds the work to do.
@@ -129,8 +130,6 @@ class Compactor {
   Thinning thinning_;
   // Whether the write-ahead log may still have moved batches.
   bool has_moved_ = false;
-  // Whether RocksDB may still hold space of removed data.
-  bool owes_compaction_ = true;
   // The newest sample by machine: the encoded epoch and sequence.
   std::map<uint32_t, std::string> newest_;
   // Definitions, as epoch and instance, that the log no longer uses.

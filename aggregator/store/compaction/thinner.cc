@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "aggregator/formula/piece.h"
 #include "aggregator/samples/thinned_query.h"
+#include "values/piece.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -84,9 +84,9 @@ void Thinner::Follow(const FrameGroup& group) {
     for (const Series& series : QueryOf(frame->query).series) {
       for (size_t i = 0; i < frame->runs.size(); ++i) {
         const SeriesRun run(*frame, i, series.columns);
-        last_[{run.life(), series.formula.counter_id}] = {
-            run.Sample(run.ticks() - 1),
-            ticks.ticks->NumberOf(run.first_tick() + run.ticks() - 1)};
+        LastSample& last = last_[{run.life(), series.formula.counter_id}];
+        run.AddTo(series.formula, 0, run.ticks(), &last.end);
+        last.number = ticks.ticks->NumberOf(run.first_tick() + run.ticks() - 1);
       }
     }
   }
@@ -135,12 +135,10 @@ Frame Thinner::ThinFrame(
       thinned.failures.push_back({end, failure.status});
     }
   }
-  if (query.thinned->has_presence()) {
-    thinned.interval_times.resize(ends.size());
-    for (uint32_t tick = 0; tick < frame.clocks->size(); ++tick) {
-      thinned.interval_times[EndOf(ends, tick)] +=
-          frame_ticks.ticks->LengthTo(tick);
-    }
+  thinned.interval_times.resize(ends.size());
+  for (uint32_t tick = 0; tick < frame.clocks->size(); ++tick) {
+    thinned.interval_times[EndOf(ends, tick)] +=
+        frame_ticks.ticks->LengthTo(tick);
   }
   std::vector<Joined> joined;
   absl::flat_hash_map<uint64_t, size_t> newest;  // index in `joined`, by life
@@ -264,7 +262,7 @@ std::vector<Summary> Thinner::Summarize(const Frame& frame,
     const SeriesRun run(frame, i, series.columns);
     const auto [entry, is_first] =
         last_.try_emplace({run.life(), formula.counter_id});
-    RawSample& last = entry->second.sample;
+    SeriesEnd& last = entry->second.end;
     // The first sample of a born instance ends a piece that grew from 0.
     const bool has_birth = is_first && run.is_born() && !run.is_thinned() &&
                            ticks.LengthTo(run.first_tick()) > 0;
@@ -274,7 +272,8 @@ std::vector<Summary> Thinner::Summarize(const Frame& frame,
         entry->second.number == ticks.NumberBefore(run.first_tick()) ||
         frame_ticks.FollowsLife(frame.runs[i]);
     if (has_birth) {
-      last = BeforeBirth(run.Sample(0), ticks.ClocksBefore(run.first_tick()));
+      last.Set(
+          BeforeBirth(run.Sample(0), ticks.ClocksBefore(run.first_tick())));
     }
     std::vector<Summary> thinned_before;
     if (run.is_thinned()) thinned_before = run.Summaries(formula);
@@ -286,19 +285,22 @@ std::vector<Summary> Thinner::Summarize(const Frame& frame,
       const int64_t length = tick > 0 || is_neighbour
                                  ? ticks.LengthTo(run.first_tick() + tick)
                                  : 0;
-      bool is_sound = false;
       if (run.is_thinned()) {
         summary.Add(formula, thinned_before[tick]);
-      } else if (!formula.uses_two_samples()) {
+        last.Set(sample, thinned_before[tick].has_fallen);
+        continue;
+      }
+      const auto piece = last.Take(formula, sample, run.interval());
+      bool is_sound = false;
+      if (!formula.uses_two_samples()) {
         summary.AddSample(formula, sample);
         is_sound = CalculateSample(formula, sample).ok();
-      } else if (!is_first || has_birth || tick > 0) {
-        const Piece piece = MakePiece(formula, last, sample, run.interval());
-        summary.AddPiece(formula, piece);
-        is_sound = piece.sound();
+      } else if (piece.has_value()) {
+        summary.AddPiece(formula, *piece);
+        is_sound = piece->sound();
       }
-      if (!run.is_thinned() && length > 0) summary.there.Add(length, is_sound);
-      last = sample;
+      summary.has_fallen = last.has_fallen();
+      if (length > 0) summary.there.Add(length, is_sound);
     }
     entry->second.number = ticks.NumberOf(run.first_tick() + run.ticks() - 1);
   }
@@ -316,10 +318,8 @@ void Thinner::PutSummaries(const Series& series,
     SummaryNumbers numbers = EncodeSummary(
         series.formula, summaries[tick], older.has_value() ? &*older : nullptr,
         newer, thinned->query->thinned_from);
-    if (!thinned->interval_times.empty()) {
-      EncodeThere(summaries[tick].there,
-                  thinned->interval_times[run.first_tick() + tick], &numbers);
-    }
+    EncodeThere(summaries[tick].there,
+                thinned->interval_times[run.first_tick() + tick], &numbers);
     for (size_t role = 1; role < kColumnRoles; ++role) {
       const auto column = (*series.thinned_columns.thinned)[role];
       if (!column.has_value()) continue;

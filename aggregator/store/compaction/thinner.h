@@ -32,13 +32,14 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
-#include "aggregator/formula/counter_formula.h"
-#include "aggregator/formula/formula.h"
-#include "aggregator/formula/summary.h"
 #include "aggregator/samples/frame.h"
 #include "aggregator/samples/series_run.h"
 #include "aggregator/samples/tick_link.h"
 #include "aggregator/store/compaction/transposer.h"
+#include "values/counter_formula.h"
+#include "values/formula.h"
+#include "values/series_end.h"
+#include "values/summary.h"
 
 namespace fleetperf::aggregator {
 
@@ -115,7 +116,7 @@ class Thinner {
   const absl::Duration interval_;
   absl::flat_hash_map<std::shared_ptr<const CollectedQuery>, Query> queries_;
   struct LastSample {
-    RawSample sample;
+    SeriesEnd end;
     int64_t number = 0;  // of its tick
   };
   absl::flat_hash_map<SeriesKey, LastSample> last_;

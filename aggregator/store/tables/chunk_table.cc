@@ -19,6 +19,8 @@ namespace fleetperf::aggregator {
 namespace {
 
 constexpr uint64_t kPageBytes = 16 << 10;
+// Deletions are written when there are this many.
+constexpr size_t kMaxDeletions = 10'000;
 
 // Returns the oldest hour of receipt in the index of this resolution.
 // std::nullopt if there is none.
@@ -235,16 +237,24 @@ bool HasExcess(const std::pair<const uint32_t, uint64_t*>& of_machine) {
   return *of_machine.second > 0;
 }
 
+// Returns the key after all index entries of an hour.
+std::string EndOfReceived(Resolution resolution, uint32_t hour) {
+  return hour == UINT32_MAX ? EndOfReceived(resolution)
+                            : ReceivedKey(resolution, hour + 1, "");
+}
+
 // Deletes the chunks of machines with excess that `entry`, an iterator over the
-// index, lists before the key `end`, and moves it there. Returns the
-// approximate number of bytes freed.
-absl::StatusOr<uint64_t> DeleteExcessBefore(
-    const Database& database, const std::string& end,
-    const std::map<uint32_t, uint64_t*>& excess, rocksdb::Iterator* entry,
-    Changes* changes) {
-  uint64_t deleted = 0;
+// index, lists before the end of `hour`, and moves it there, or to where `max`
+// bytes are deleted.
+absl::StatusOr<Removal> DeleteExcessOf(
+    const Database& database, Resolution resolution, uint32_t hour,
+    const std::map<uint32_t, uint64_t*>& excess, uint64_t max,
+    rocksdb::Iterator* entry, Changes* changes) {
+  const std::string end = EndOfReceived(resolution, hour);
+  Removal removal;
   std::vector<uint32_t> epochs;  // chunks have none
-  for (; entry->Valid() && ToView(entry->key()) < end; entry->Next()) {
+  for (; entry->Valid() && ToView(entry->key()) < end && removal.bytes < max;
+       entry->Next()) {
     Received received;
     ChunkKey chunk;
     if (!ParseReceivedKey(ToView(entry->key()), &received) ||
@@ -257,9 +267,71 @@ absl::StatusOr<uint64_t> DeleteExcessBefore(
     RETURN_IF_ERROR(DeleteReceived(database, ToView(entry->key()), &size,
                                    changes, &epochs));
     *of_machine->second -= std::min(*of_machine->second, size);
-    deleted += size;
+    removal.Add(
+        {.bytes = size, .chunks = 1, .first_hour = hour, .last_hour = hour});
   }
-  return deleted;
+  return removal;
+}
+
+// An entry of the index by hour of receipt.
+struct IndexEntry {
+  std::string key;
+  // Of chunks; others come after them.
+  uint32_t hour = UINT32_MAX;  // of its ticks
+  size_t place = 0;            // among those of its machine and hour
+  bool is_chunk = false;
+};
+
+// Returns the entries of an hour of receipt in the order of their deletion:
+// neither one machine nor one agent comes first.
+absl::StatusOr<std::vector<IndexEntry>> EntriesOf(const Database& database,
+                                                  uint32_t hour) {
+  std::vector<IndexEntry> entries;
+  std::map<std::pair<uint32_t, uint32_t>, size_t> chunks;
+  for (const Resolution resolution : kResolutions) {
+    const auto entry = database.Iterate(Family::kChunks);
+    const std::string end = EndOfReceived(resolution, hour);
+    for (entry->Seek(ReceivedKey(resolution, hour, ""));
+         entry->Valid() && ToView(entry->key()) < end; entry->Next()) {
+      IndexEntry& found = entries.emplace_back();
+      found.key = std::string(ToView(entry->key()));
+      Received received;
+      ChunkKey chunk;
+      if (!ParseReceivedKey(found.key, &received) ||
+          !ParseHeadKey(received.key, &chunk)) {
+        continue;
+      }
+      found.is_chunk = true;
+      found.hour = chunk.hour;
+      found.place = chunks[{chunk.machine, chunk.hour}]++;
+    }
+    const absl::Status status = FromRocksDb(entry->status(), "read chunks");
+    // The entries before the damage are deleted.
+    if (!absl::IsDataLoss(status)) RETURN_IF_ERROR(status);
+  }
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const IndexEntry& a, const IndexEntry& b) {
+                     return std::tuple(!a.is_chunk, a.hour, a.place) <
+                            std::tuple(!b.is_chunk, b.hour, b.place);
+                   });
+  return entries;
+}
+
+// Returns the oldest hour of receipt of all resolutions; std::nullopt if there
+// is none.
+absl::StatusOr<std::optional<uint32_t>> FirstHourOfAll(
+    const Database& database) {
+  std::optional<uint32_t> first;
+  absl::Status status;
+  for (const Resolution resolution : kResolutions) {
+    const auto hour = FirstHour(database, resolution);
+    status.Update(hour.status());
+    if (hour.ok() && hour->has_value()) {
+      first = std::min(first.value_or(**hour), **hour);
+    }
+  }
+  if (!first.has_value()) RETURN_IF_ERROR(status);
+  return first;
 }
 
 }  // namespace
@@ -470,35 +542,39 @@ absl::StatusOr<bool> DeleteReceivedBefore(const Database& database,
   return found > 0;
 }
 
-absl::StatusOr<uint64_t> DeleteFirstReceived(const Database& database,
-                                             Changes* changes,
-                                             std::vector<uint32_t>* epochs) {
-  std::optional<uint32_t> first;
-  absl::Status status;
-  for (const Resolution resolution : kResolutions) {
-    const auto hour = FirstHour(database, resolution);
-    status.Update(hour.status());
-    if (hour.ok() && hour->has_value()) {
-      first = std::min(first.value_or(**hour), **hour);
+void Removal::Add(const Removal& other) {
+  bytes += other.bytes;
+  chunks += other.chunks;
+  first_hour = std::min(first_hour, other.first_hour);
+  last_hour = std::max(last_hour, other.last_hour);
+}
+
+absl::StatusOr<Removal> DeleteFirstReceived(Database* database, uint64_t max,
+                                            std::vector<uint32_t>* epochs) {
+  Removal removal;
+  ASSIGN_OR_RETURN(const std::optional<uint32_t> hour,
+                   FirstHourOfAll(*database));
+  if (!hour.has_value()) return removal;
+  ASSIGN_OR_RETURN(const std::vector<IndexEntry> entries,
+                   EntriesOf(*database, *hour));
+  auto changes = std::make_unique<Changes>(database);
+  for (const IndexEntry& entry : entries) {
+    if (entry.is_chunk && removal.bytes >= max) break;
+    uint64_t size = 0;
+    RETURN_IF_ERROR(
+        DeleteReceived(*database, entry.key, &size, changes.get(), epochs));
+    removal.bytes += size;
+    if (entry.is_chunk) {
+      removal.Add({.chunks = 1, .first_hour = *hour, .last_hour = *hour});
     }
+    if (changes->size() < kMaxDeletions) continue;
+    RETURN_IF_ERROR(
+        database->Write(changes.get(), Database::Durability::kProcess));
+    changes = std::make_unique<Changes>(database);
   }
-  if (!first.has_value()) {
-    RETURN_IF_ERROR(status);
-    return uint64_t{0};
-  }
-  uint64_t freed = 0;
-  for (const Resolution resolution : kResolutions) {
-    const auto entry = database.Iterate(Family::kChunks);
-    const std::string end = ReceivedKey(resolution, *first + 1, "");
-    for (entry->Seek(ReceivedKey(resolution, *first, ""));
-         entry->Valid() && ToView(entry->key()) < end; entry->Next()) {
-      uint64_t size = 0;
-      RETURN_IF_ERROR(DeleteReceived(database, ToView(entry->key()), &size,
-                                     changes, epochs));
-      freed += size;
-    }
-  }
-  return freed;
+  RETURN_IF_ERROR(
+      database->Write(changes.get(), Database::Durability::kProcess));
+  return removal;
 }
 
 uint64_t SizeOfChunks(const Database& database, uint32_t machine) {
@@ -509,7 +585,7 @@ uint64_t SizeOfChunks(const Database& database, uint32_t machine) {
          database.ApproximateSize(Family::kChunks, pages, EndOfPrefix(pages));
 }
 
-absl::StatusOr<uint64_t> DeleteExcess(
+absl::StatusOr<Removal> DeleteExcess(
     Database* database, const std::map<uint32_t, uint64_t*>& excess,
     uint64_t max) {
   // One pass over the index of each resolution, hour by hour. An iterator ends
@@ -519,8 +595,8 @@ absl::StatusOr<uint64_t> DeleteExcess(
     entries.push_back(database->Iterate(Family::kChunks));
     entries.back()->Seek(ReceivedKey(resolution, /*hour=*/0, ""));
   }
-  uint64_t deleted = 0;
-  while (deleted < max &&
+  Removal removal;
+  while (removal.bytes < max &&
          std::any_of(excess.begin(), excess.end(), HasExcess)) {
     std::optional<uint32_t> hour;  // the oldest one
     for (size_t i = 0; i < entries.size(); ++i) {
@@ -529,18 +605,16 @@ absl::StatusOr<uint64_t> DeleteExcess(
     }
     if (!hour.has_value()) break;
     Changes changes(database);
-    for (size_t i = 0; i < entries.size(); ++i) {
-      const std::string end = *hour == UINT32_MAX
-                                  ? EndOfReceived(kResolutions[i])
-                                  : ReceivedKey(kResolutions[i], *hour + 1, "");
-      ASSIGN_OR_RETURN(const uint64_t size,
-                       DeleteExcessBefore(*database, end, excess,
-                                          entries[i].get(), &changes));
-      deleted += size;
+    for (size_t i = 0; i < entries.size() && removal.bytes < max; ++i) {
+      ASSIGN_OR_RETURN(
+          const Removal of_hour,
+          DeleteExcessOf(*database, kResolutions[i], *hour, excess,
+                         max - removal.bytes, entries[i].get(), &changes));
+      removal.Add(of_hour);
     }
     RETURN_IF_ERROR(database->Write(&changes, Database::Durability::kProcess));
   }
-  return deleted;
+  return removal;
 }
 
 absl::StatusOr<StoredChunk> GetChunk(const Database& database,

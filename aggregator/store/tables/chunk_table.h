@@ -126,13 +126,23 @@ void ListAs(Resolution resolution, const ReceivedChunk& chunk,
 // Removes a deleted chunk from the index.
 void Unlist(const ReceivedChunk& chunk, Changes* changes);
 
-// Deletes the chunks and losses received in the oldest hour, and the
-// fingerprints listed with them, and adds the epochs of these fingerprints to
-// `epochs`. Returns the approximate number of bytes freed, or 0 if there was
-// nothing to delete.
-absl::StatusOr<uint64_t> DeleteFirstReceived(const Database& database,
-                                             Changes* changes,
-                                             std::vector<uint32_t>* epochs);
+// What was deleted to free space.
+struct Removal {
+  uint64_t bytes = 0;  // approximately
+  uint64_t chunks = 0;
+  // The hours of receipt of the first and the last chunk.
+  uint32_t first_hour = UINT32_MAX;
+  uint32_t last_hour = 0;
+
+  void Add(const Removal& other);
+};
+
+// Deletes data received in the oldest hour, and writes the deletions: chunks
+// with the oldest samples first, until `max` bytes are deleted or none is left,
+// and then losses and fingerprints. Adds the epochs of these fingerprints to
+// `epochs`. Removal::bytes is 0 if there was nothing to delete.
+absl::StatusOr<Removal> DeleteFirstReceived(Database* database, uint64_t max,
+                                            std::vector<uint32_t>* epochs);
 
 // Returns the approximate size of a machine's chunks on disk, in bytes.
 uint64_t SizeOfChunks(const Database& database, uint32_t machine);
@@ -140,8 +150,8 @@ uint64_t SizeOfChunks(const Database& database, uint32_t machine);
 // Deletes chunks of machines, first those received first, and writes the
 // deletions. `excess` has, by machine, the bytes to delete, which machines of
 // one agent share and which are counted down. Stops when they are 0, or when
-// `max` bytes are deleted. Returns the approximate number of bytes deleted.
-absl::StatusOr<uint64_t> DeleteExcess(
+// `max` bytes are deleted.
+absl::StatusOr<Removal> DeleteExcess(
     Database* database, const std::map<uint32_t, uint64_t*>& excess,
     uint64_t max);
 

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/tables/keys.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "base/sha256.h"
 
 namespace fleetperf::aggregator {

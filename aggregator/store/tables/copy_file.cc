@@ -5,15 +5,20 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "base/os_error.h"
+#include "base/os/files.h"
+#include "base/os/os_error.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr size_t kPieceBytes = 1 << 20;
 
@@ -65,6 +70,34 @@ absl::Status SyncDirectory(const std::string& path) {
   if (fd < 0) return ErrnoStatus("open", path);
   const absl::Cleanup close_directory = [fd] { close(fd); };
   return fsync(fd) == 0 ? absl::OkStatus() : ErrnoStatus("sync", path);
+}
+
+std::string DamagedFilesIn(const std::string& directory) {
+  return absl::StrCat(directory, "/damaged");
+}
+
+absl::Status KeepFile(const std::string& path, const std::string& to) {
+  RETURN_IF_ERROR(MakeDirectories(to));
+  const std::string name =
+      absl::StrCat(to, "/", fs::path(path).filename().string());
+  std::string kept = name;
+  std::error_code error;
+  for (int number = 1; FileExists(kept); ++number) {
+    // An earlier start was interrupted.
+    if (fs::equivalent(path, kept, error)) return absl::OkStatus();
+    kept = absl::StrCat(name, ".", number);
+  }
+  fs::create_hard_link(path, kept, error);
+  if (!error) return SyncDirectory(to);
+  const absl::Status copied =
+      CopyFile(path, kept, fs::file_size(path, error),
+               [](uint64_t) { return absl::OkStatus(); });
+  if (copied.ok()) return SyncDirectory(to);
+  fs::remove(kept, error);
+  return absl::Status(
+      copied.code(),
+      absl::StrCat("cannot keep ", path, " for a repair: ", copied.message(),
+                   "; free disk space, or move the files in ", to, " away"));
 }
 
 }  // namespace fleetperf::aggregator

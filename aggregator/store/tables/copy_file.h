@@ -21,6 +21,17 @@ absl::Status CopyFile(
 // Syncs the names in a directory to disk.
 absl::Status SyncDirectory(const std::string& path);
 
+// The directory in which a start keeps the files of the database in
+// `directory` that it replaces or loses.
+std::string DamagedFilesIn(const std::string& directory);
+
+// Keeps the present contents of the file `path` in the directory `to`, which is
+// created if necessary, even if the file is replaced or removed later: as a
+// link, or as a copy if the file system has no hard links. The kept file has
+// the same name or, if another file has that name there, the name with a
+// number.
+absl::Status KeepFile(const std::string& path, const std::string& to);
+
 }  // namespace fleetperf::aggregator
 
 #endif  // FLEETPERF_AGGREGATOR_STORE_TABLES_COPY_FILE_H_

@@ -1,28 +1,35 @@
 #include "aggregator/store/tables/database.h"
 
 #include <rocksdb/cache.h>
+#include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/listener.h>
-#include <rocksdb/sst_file_reader.h>
 #include <rocksdb/table.h>
+#include <rocksdb/utilities/debug.h>
 #include <rocksdb/version.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "aggregator/store/tables/damaged_files.h"
+#include "absl/strings/strip.h"
+#include "aggregator/store/tables/copy_file.h"
 #include "aggregator/store/tables/keys.h"
-#include "aggregator/store/tables/manifest.h"
+#include "aggregator/store/tables/partial_restore.h"
 #include "aggregator/store/tables/room.h"
-#include "base/files.h"
+#include "aggregator/store/tables/sst_index.h"
+#include "aggregator/store/tables/wal_file.h"
 #include "base/log.h"
 #include "base/logging.h"
+#include "base/os/files.h"
+#include "base/os/os_error.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -32,16 +39,24 @@ constexpr size_t kMiB = size_t{1} << 20;
 // The size of the cache for blocks of the store.
 constexpr size_t kCacheBytes = 64 * kMiB;
 
+// RocksDB reads only logs that have been repaired. Its default mode would skip
+// unreadable data together with everything after it, without an error.
+constexpr auto kRecoveryMode =
+    rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+
 rocksdb::ColumnFamilyOptions OptionsOf(
     Family family, const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::ColumnFamilyOptions options;
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  // So that a damaged index can be rebuilt: see sst_index.h.
+  table.enable_index_compression = false;
   switch (family) {
     case Family::kDefault:
     case Family::kTimes:
       options.compression = rocksdb::kLZ4Compression;
+      options.write_buffer_size = 16 * kMiB;
       break;
     case Family::kLog:
       // Payloads are already compressed. They are removed after minutes,
@@ -164,6 +179,34 @@ absl::Status CheckCurrent(const std::string& directory) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::string> MakeTemporaryDirectory() {
+  std::error_code error;
+  std::string path =
+      (std::filesystem::temp_directory_path(error) / "fleetperf-XXXXXX")
+          .string();
+  if (!error && mkdtemp(path.data()) != nullptr) return path;
+  return StatusFromErrno(errno, absl::StrCat("cannot make ", path));
+}
+
+// Rebuilds indexes of files, and logs each. Returns false if none is rebuilt.
+absl::StatusOr<bool> RebuildIndexes(const std::string& directory) {
+  const auto listing = ListFiles(directory);
+  if (!listing.ok()) return false;  // the MANIFEST is damaged
+  std::vector<std::string> paths;
+  for (const ListedFile& file : listing->files) {
+    paths.push_back(absl::StrCat(directory, "/", file.name));
+  }
+  ASSIGN_OR_RETURN(const auto rebuilt,
+                   RebuildSstIndexes(paths, DamagedFilesIn(directory)));
+  for (const std::string& path : rebuilt) {
+    LogError(path,
+             " has a damaged index: rebuilt it from the file's data, nothing "
+             "is lost; the damaged file is kept in ",
+             DamagedFilesIn(directory));
+  }
+  return !rebuilt.empty();
+}
+
 // Returns whether a log that was closed properly is missing or shorter now.
 bool LacksWal(const rocksdb::Status& status) {
   return status.IsCorruption() &&
@@ -182,6 +225,80 @@ absl::Status FromRocksDb(const rocksdb::Status& status,
   if (status.IsNoSpace()) return absl::ResourceExhaustedError(message);
   if (status.IsCorruption()) return absl::DataLossError(message);
   return absl::UnavailableError(message);
+}
+
+absl::StatusOr<Listing> ListFiles(const std::string& directory) {
+  ASSIGN_OR_RETURN(const std::string path, FindManifest(directory));
+  ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
+  const std::string name = std::filesystem::path(path).filename();
+  // A database in memory that has the MANIFEST and nothing else.
+  const std::unique_ptr<rocksdb::Env> memory(
+      rocksdb::NewMemEnv(rocksdb::Env::Default()));
+  const std::string scratch = "/listing";
+  const auto write = [&](const std::string& file, const std::string& bytes) {
+    return FromRocksDb(
+        rocksdb::WriteStringToFile(memory.get(), bytes,
+                                   absl::StrCat(scratch, "/", file)),
+        "list its files");
+  };
+  RETURN_IF_ERROR(FromRocksDb(memory->CreateDirIfMissing(scratch), "list"));
+  RETURN_IF_ERROR(write(name, contents));
+  RETURN_IF_ERROR(write("CURRENT", absl::StrCat(name, "\n")));
+  rocksdb::DBOptions options;
+  options.env = memory.get();
+  options.info_log = std::make_shared<RocksDbLog>();
+  options.paranoid_checks = false;  // accepts that all files are missing
+  // A start may have ended before it made all families.
+  options.create_missing_column_families = true;
+  options.skip_stats_update_on_db_open = true;
+  std::vector<rocksdb::ColumnFamilyDescriptor> families = FamilyOptions();
+  for (auto& family : families) family.options.disable_auto_compactions = true;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* opened = nullptr;
+  const rocksdb::Status status =
+      rocksdb::DB::Open(options, scratch, families, &handles, &opened);
+  if (!status.ok()) return CannotOpen(directory, status);
+  const std::unique_ptr<rocksdb::DB> database(opened);
+  Listing listing{.last_change = database->GetLatestSequenceNumber()};
+  std::vector<rocksdb::LiveFileMetaData> files;
+  database->GetLiveFilesMetaData(&files);
+  for (const auto& file : files) {
+    listing.files.push_back(
+        {.name = std::string(absl::StripPrefix(file.name, "/")),
+         .family = file.column_family_name,
+         .size = file.size});
+  }
+  for (auto* handle : handles) database->DestroyColumnFamilyHandle(handle);
+  return listing;
+}
+
+absl::StatusOr<std::string> FindManifest(const std::string& directory) {
+  const std::string current = absl::StrCat(directory, "/CURRENT");
+  const auto contents = ReadFile(current);
+  if (absl::IsNotFound(contents.status())) {
+    return absl::DataLossError(absl::StrCat(current, " is missing"));
+  }
+  RETURN_IF_ERROR(contents.status());
+  absl::string_view name = *contents;
+  if (!absl::ConsumeSuffix(&name, "\n") ||
+      !absl::StartsWith(name, "MANIFEST-") || absl::StrContains(name, '/')) {
+    return absl::DataLossError(absl::StrCat(current, " is damaged"));
+  }
+  const std::string path = absl::StrCat(directory, "/", name);
+  if (FileExists(path)) return path;
+  return absl::DataLossError(
+      absl::StrCat(path, ", which CURRENT names, is missing"));
+}
+
+absl::StatusOr<std::optional<uint64_t>> FindManifestDamage(
+    const std::string& path) {
+  std::optional<uint64_t> damage;
+  RETURN_IF_ERROR(ReadWalFile(
+      path, [](uint64_t, absl::string_view) { return absl::OkStatus(); },
+      [&](const WalRange& gap, bool) {
+        if (!damage.has_value()) damage = gap.offset;
+      }));
+  return damage;
 }
 
 void LogDamage(const absl::Status& damage) {
@@ -231,13 +348,17 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
     const std::string& directory) {
   RETURN_IF_ERROR(MakeDirectories(directory));
   std::unique_ptr<Database> opened(new Database(directory));
-  {
-    ASSIGN_OR_RETURN(const auto lock, StoreLock::Acquire(directory));
-    RETURN_IF_ERROR(CheckCurrent(directory));
-    RETURN_IF_ERROR(opened->CheckWal());
-    if (opened->CheckManifest()) RETURN_IF_ERROR(KeepUnlistedFiles(directory));
-    RETURN_IF_ERROR(RepairWal(directory, opened->wal_));
-  }
+  // The lock makes a file, which a restore would take for a store's.
+  RETURN_IF_ERROR(CheckRestored(directory));
+  ASSIGN_OR_RETURN(opened->lock_, StoreLock::Acquire(directory));
+  RETURN_IF_ERROR(CheckRestored(directory));
+  RETURN_IF_ERROR(CheckCurrent(directory));
+  RETURN_IF_ERROR(opened->CheckWal());
+  RETURN_IF_ERROR(opened->CheckManifest([&](const std::string& path) {
+    return KeepFile(path, DamagedFilesIn(directory));
+  }));
+  RETURN_IF_ERROR(RepairWal(directory, opened->wal_));
+  opened->lock_->ReleaseFile();
   rocksdb::DBOptions options = CommonOptions();
   options.create_if_missing = true;
   options.create_missing_column_families = true;
@@ -245,13 +366,17 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   options.listeners.push_back(std::make_shared<BackgroundErrors>());
   // The logs hold all but the marker of MakeLogReplaceable().
   options.avoid_flush_during_shutdown = true;
-  // The log has been repaired. RocksDB's default mode would silently skip
-  // unreadable data together with everything after it.
-  options.wal_recovery_mode =
-      rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  options.wal_recovery_mode = kRecoveryMode;
   rocksdb::DB* database = nullptr;
   rocksdb::Status status = rocksdb::DB::Open(
       options, directory, FamilyOptions(), &opened->families_, &database);
+  if (status.IsCorruption() && !LacksWal(status)) {
+    ASSIGN_OR_RETURN(const bool is_changed, RebuildIndexes(directory));
+    if (is_changed) {
+      status = rocksdb::DB::Open(options, directory, FamilyOptions(),
+                                 &opened->families_, &database);
+    }
+  }
   if (LacksWal(status)) {
     opened->missing_ = absl::DataLossError(
         absl::StrCat("a write-ahead log file is missing or too short, so "
@@ -272,6 +397,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
 absl::StatusOr<std::unique_ptr<Database>> Database::OpenForReading(
     const std::string& directory) {
   std::error_code error;
+  RETURN_IF_ERROR(CheckRestored(directory));
   RETURN_IF_ERROR(CheckCurrent(directory));
   if (!std::filesystem::exists(directory + "/CURRENT", error)) {
     return absl::NotFoundError(
@@ -281,11 +407,19 @@ absl::StatusOr<std::unique_ptr<Database>> Database::OpenForReading(
   // Without the lock, files could be deleted while they are read.
   ASSIGN_OR_RETURN(opened->lock_, StoreLock::AcquireForReading(directory));
   RETURN_IF_ERROR(opened->CheckWal());
-  opened->CheckManifest();
+  RETURN_IF_ERROR(opened->CheckManifest(
+      [](const std::string&) { return absl::OkStatus(); }));
   rocksdb::DBOptions options = CommonOptions();
-  // CheckWal reports unreadable data.
-  options.wal_recovery_mode =
-      rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
+  options.wal_recovery_mode = kRecoveryMode;
+  std::string repaired;
+  const absl::Cleanup remove = [&] {
+    if (!repaired.empty()) std::filesystem::remove_all(repaired, error);
+  };
+  if (!opened->wal_.damage.empty() || opened->wal_.torn.has_value()) {
+    ASSIGN_OR_RETURN(repaired, MakeTemporaryDirectory());
+    RETURN_IF_ERROR(CopyRepairedWal(opened->wal_, repaired));
+    options.wal_dir = repaired;
+  }
   rocksdb::DB* database = nullptr;
   const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(
       options, directory, FamilyOptions(), &opened->families_, &database);
@@ -308,31 +442,46 @@ absl::Status Database::CheckWal() {
   return absl::OkStatus();
 }
 
-bool Database::CheckManifest() {
+absl::Status Database::CheckManifest(
+    absl::FunctionRef<absl::Status(const std::string&)> keep) {
   const auto manifest = FindManifest(directory_);
-  if (!manifest.ok()) return false;
-  const auto end = ReadManifestEnd(*manifest);
-  if (!end.ok()) return false;
+  if (!manifest.ok()) return absl::OkStatus();  // opening reports it
+  ASSIGN_OR_RETURN(const auto damage, FindManifestDamage(*manifest));
+  const auto listing = ListFiles(directory_);
+  if (absl::IsDataLoss(listing.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(listing.status());
   const std::string aside = absl::StrCat(
       "; when the store is opened, it and the files that it does not list are "
       "kept in ",
       DamagedFilesIn(directory_));
-  if (end->damaged_at.has_value()) {
-    LogWarning(*manifest, " cannot be read from byte ", *end->damaged_at,
+  if (damage.has_value()) {
+    LogWarning(*manifest, " cannot be read from byte ", *damage,
                " on: a power cut interrupted a write to it, or it is damaged "
                "and acknowledged batches may be missing",
                aside);
   }
-  const uint64_t next = end->last_change + 1;
-  if (wal_.first_change.value_or(next) <= next) {
-    return end->damaged_at.has_value();
+  const uint64_t next = listing->last_change + 1;
+  if (wal_.first_change.value_or(next) > next) {
+    missing_ = absl::DataLossError(absl::StrCat(
+        "the changes ", next, " to ", *wal_.first_change - 1,
+        " of the store are neither in the files that ", *manifest,
+        " lists nor in the write-ahead log, so acknowledged batches may be "
+        "lost",
+        aside));
+  } else if (!damage.has_value()) {
+    return absl::OkStatus();
   }
-  missing_ = absl::DataLossError(absl::StrCat(
-      "the changes ", next, " to ", *wal_.first_change - 1,
-      " of the store are neither in the files that ", *manifest,
-      " lists nor in the write-ahead log, so acknowledged batches may be lost",
-      aside));
-  return true;
+  std::set<std::string> listed;
+  for (const ListedFile& file : listing->files) listed.insert(file.name);
+  ASSIGN_OR_RETURN(const auto entries, ListDirectory(directory_));
+  for (const DirectoryEntry& entry : entries) {
+    // RocksDB deletes these when it opens the database.
+    if (!absl::EndsWith(entry.name, ".sst") || listed.contains(entry.name)) {
+      continue;
+    }
+    RETURN_IF_ERROR(keep(absl::StrCat(directory_, "/", entry.name)));
+  }
+  return keep(*manifest);
 }
 
 Database::~Database() {
@@ -349,13 +498,6 @@ std::vector<std::string> Database::Files() const {
     paths.push_back(absl::StrCat(file.db_path, file.name));
   }
   return paths;
-}
-
-absl::Status Database::VerifyFile(const std::string& path) const {
-  rocksdb::SstFileReader reader{rocksdb::Options()};
-  rocksdb::Status status = reader.Open(path);
-  if (status.ok()) status = reader.VerifyChecksum();
-  return FromRocksDb(status, "read a file");
 }
 
 uint64_t Database::Size() const {
@@ -393,7 +535,7 @@ absl::Status Database::Ingest(Family of, const std::string& path) {
                      "add a file");
 }
 
-absl::Status Database::Flush() {
+uint64_t Database::BytesInMemory() const {
   uint64_t size = 0;
   for (rocksdb::ColumnFamilyHandle* family : families_) {
     uint64_t of_family = 0;
@@ -401,7 +543,12 @@ absl::Status Database::Flush() {
         family, rocksdb::DB::Properties::kCurSizeAllMemTables, &of_family);
     size += of_family;
   }
-  RETURN_IF_ERROR(CheckRoom(directory_, size, DiskUse::kMaintenance));
+  return size;
+}
+
+absl::Status Database::Flush() {
+  RETURN_IF_ERROR(
+      CheckRoom(directory_, BytesInMemory(), DiskUse::kMaintenance));
   return FromRocksDb(database_->Flush(rocksdb::FlushOptions(), families_),
                      "write its files");
 }
@@ -487,6 +634,17 @@ absl::Status Database::GetPinned(Family of, absl::string_view key,
   if (snapshot != nullptr) options.snapshot = snapshot->snapshot_;
   return FromRocksDb(database_->Get(options, family(of), ToSlice(key), value),
                      "read");
+}
+
+absl::StatusOr<bool> Database::HasChangedSince(Family of, absl::string_view key,
+                                               uint64_t change) const {
+  std::vector<rocksdb::KeyVersion> newest_first;
+  RETURN_IF_ERROR(FromRocksDb(
+      rocksdb::GetAllKeyVersions(database_.get(), family(of), ToSlice(key),
+                                 ToSlice(key), /*max_num_ikeys=*/1,
+                                 &newest_first),
+      "read"));
+  return !newest_first.empty() && newest_first[0].sequence > change;
 }
 
 uint64_t Database::OldestSnapshot() const {

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -25,14 +26,12 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "aggregator/store/tables/commit_mark.h"
+#include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/machine_versions.h"
 #include "aggregator/store/tables/store_lock.h"
 #include "aggregator/store/tables/wal_check.h"
 
 namespace fleetperf::aggregator {
-
-// The column families. keys.h lists their keys.
-enum class Family { kDefault, kLog, kTimes, kChunks };
 
 inline rocksdb::Slice ToSlice(absl::string_view text) {
   return rocksdb::Slice(text.data(), text.size());
@@ -64,6 +63,31 @@ absl::Status CannotOpen(const std::string& directory,
 // of Family.
 rocksdb::DBOptions CommonOptions();
 std::vector<rocksdb::ColumnFamilyDescriptor> FamilyOptions();
+
+// A file of keys and values that a database uses.
+struct ListedFile {
+  std::string name;  // "000012.sst"
+  std::string family;
+  uint64_t size = 0;  // bytes
+};
+struct Listing {
+  std::vector<ListedFile> files;
+  // The number of the last change that is in these files, or was in a log when
+  // the last of them was added.
+  uint64_t last_change = 0;
+};
+// Returns what the MANIFEST of the database in `directory` lists, even if files
+// are missing or damaged. DataLoss if the MANIFEST cannot be read. RocksDB
+// takes damage at its end for a write that a power cut interrupted, and reads
+// what is before it; see FindManifestDamage.
+absl::StatusOr<Listing> ListFiles(const std::string& directory);
+// Returns the path of the MANIFEST that the file CURRENT names. DataLoss if
+// CURRENT is missing or damaged, or the MANIFEST does not exist.
+absl::StatusOr<std::string> FindManifest(const std::string& directory);
+// Returns the offset of the first damage in a MANIFEST; std::nullopt if it is
+// whole.
+absl::StatusOr<std::optional<uint64_t>> FindManifestDamage(
+    const std::string& path);
 
 // Called for each record that is skipped because it is damaged or was not
 // written by the store.
@@ -159,10 +183,8 @@ class Database {
 
   const std::string& directory() const { return directory_; }
 
-  // Files returns the files that hold keys and values. VerifyFile returns
-  // DataLoss if a file is not as it was written.
+  // Returns the paths of the files that hold keys and values.
   std::vector<std::string> Files() const;
-  absl::Status VerifyFile(const std::string& path) const;
 
   // The size of the keys and values on disk, in bytes. Files retained only for
   // a backup or a query do not count.
@@ -176,6 +198,8 @@ class Database {
   // Adds the keys and values of a file that rocksdb::SstFileWriter made to a
   // family, in place of values that it has. Moves the file.
   absl::Status Ingest(Family family, const std::string& path);
+  // The bytes of changes that are in the write-ahead log only, about.
+  uint64_t BytesInMemory() const;
   // Writes all earlier changes to files of keys and values, so that damage to
   // the write-ahead log cannot affect them. Returns ResourceExhausted if the
   // disk is nearly full.
@@ -212,6 +236,10 @@ class Database {
   absl::Status GetPinned(Family family, absl::string_view key,
                          const Snapshot* snapshot,
                          rocksdb::PinnableSlice* value) const;
+  // Returns whether the key was written or deleted after the change with the
+  // number `change`.
+  absl::StatusOr<bool> HasChangedSince(Family family, absl::string_view key,
+                                       uint64_t change) const;
   // Iterates over the keys of a family in order, up to `end`, which must
   // outlive the iterator. Without an end, a search that finds nothing scans all
   // deleted keys that follow.
@@ -235,9 +263,11 @@ class Database {
  private:
   explicit Database(std::string directory) : directory_(std::move(directory)) {}
   absl::Status CheckWal();
-  // Returns whether records at the end of the MANIFEST may be lost. Logs this,
-  // and sets missing_ if changes before those of the log are in no listed file.
-  bool CheckManifest();
+  // If records at the end of the MANIFEST may be lost, logs this, and calls
+  // `keep` with the paths of the MANIFEST and of files that it does not list.
+  // Sets missing_ if changes before those of the log are in no listed file.
+  absl::Status CheckManifest(
+      absl::FunctionRef<absl::Status(const std::string& path)> keep);
   // In the memory table of Family::kDefault.
   bool HasEntryInMemory() const ABSL_SHARED_LOCKS_REQUIRED(log_mutex_);
   absl::Status MakeLogReplaceable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(log_mutex_);
@@ -246,8 +276,7 @@ class Database {
   CommitMark synced_;
   WalCheck wal_;
   absl::Status missing_;
-  // Held while the database is open for reading. RocksDB itself takes no lock
-  // for reading.
+  // RocksDB itself locks the file LOCK for writing, and nothing for reading.
   std::unique_ptr<StoreLock> lock_;
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;

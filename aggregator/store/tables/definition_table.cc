@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "aggregator/samples/machine_name.h"
 #include "aggregator/store/tables/keys.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
@@ -126,10 +125,8 @@ void DefinitionTable::PutAgent(uint32_t epoch_number, absl::string_view agent,
 
 absl::StatusOr<std::string> DefinitionTable::GetAgent(
     uint32_t epoch_number) const {
-  ASSIGN_OR_RETURN(
-      const std::string agent,
-      database_.Get(Family::kDefault, DefinitionKey(kAgent, epoch_number, 0)));
-  return CanonicalName(agent);
+  return database_.Get(Family::kDefault,
+                       DefinitionKey(kAgent, epoch_number, 0));
 }
 
 absl::StatusOr<uint32_t> DefinitionTable::LastEpoch() const {

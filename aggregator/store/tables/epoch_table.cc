@@ -152,8 +152,8 @@ void EpochTable::PutDurable(uint32_t epoch_number, uint64_t sequence,
                absl::StrCat(BigEndian(sequence), BigEndian(fingerprint)));
 }
 
-// The agent's name is missing for epochs that came back and for epochs of
-// earlier versions. If the write fails, a start searches all epochs for it.
+// The agent's name is missing for epochs that came back. If the write fails, a
+// start searches all epochs for it.
 void EpochTable::KeepAgent(const std::string& agent, uint32_t epoch_number) {
   if (definitions_.GetAgent(epoch_number).ok()) return;
   Changes changes(&database_);
@@ -176,7 +176,7 @@ absl::Status EpochTable::ForEachAgentInLog(
     }
   }
   if (unknown.empty()) return absl::OkStatus();
-  // The epochs were written by an earlier version.
+  // See KeepAgent.
   return database_.ForEach(
       Family::kDefault, EpochPrefix(),
       [&](absl::string_view key, absl::string_view value) {

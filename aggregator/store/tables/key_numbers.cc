@@ -1,11 +1,9 @@
 #include "aggregator/store/tables/key_numbers.h"
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "aggregator/samples/machine_name.h"
 #include "aggregator/samples/thinned_query.h"
 #include "aggregator/store/tables/keys.h"
 #include "base/status_macros.h"
@@ -15,12 +13,8 @@
 namespace fleetperf::aggregator {
 namespace {
 
-constexpr size_t kHashSize = 32;
 // The size of the fields before the definition in a record.
 constexpr size_t kPrefixSize = kHashSize + sizeof(uint32_t);
-
-// Set in the field thinned_from if the data has the presence of series.
-constexpr uint32_t kHasPresence = uint32_t{1} << 31;
 
 // Encodes the properties shared by all queries of a shape.
 std::string RecordOf(const CollectedQuery& query) {
@@ -34,9 +28,8 @@ std::string RecordOf(const CollectedQuery& query) {
     to->set_only_linked(column.only_linked);
     to->set_wraps(column.wraps);
   }
-  auto thinned_from =
+  const auto thinned_from =
       static_cast<uint32_t>(absl::ToInt64Seconds(query.thinned_from));
-  if (query.has_presence()) thinned_from |= kHasPresence;
   return absl::StrCat(query.schema->hash, BigEndian(thinned_from),
                       definition.SerializeAsString());
 }
@@ -56,15 +49,13 @@ absl::Status KeyNumbers::LoadMachines(OnDamage on_damage) {
       Family::kDefault, prefix,
       [&](absl::string_view key, absl::string_view value) {
         mutex_.AssertHeld();
-        const std::string name = CanonicalName(key.substr(prefix.size()));
+        const std::string name(key.substr(prefix.size()));
         uint32_t number = 0;
         if (!GetBigEndian(&value, &number) || !value.empty() || number == 0 ||
             !machine_names_.try_emplace(number, name).second) {
           return on_damage(DamagedRecord(key));
         }
-        std::vector<uint32_t>& numbers = machines_[name];
-        numbers.insert(std::lower_bound(numbers.begin(), numbers.end(), number),
-                       number);
+        machines_[name] = number;
         machine_numbers_.Take(number);
       });
 }
@@ -139,8 +130,8 @@ absl::Status KeyNumbers::AddShape(uint32_t number, absl::string_view record) {
   GetBigEndian(&rest, &thinned_from);
   if (thinned_from > 0) {
     const absl::Duration interval = query->interval;
-    query->interval = absl::Seconds(thinned_from & ~kHasPresence);
-    *query = ThinnedQuery(*query, interval, (thinned_from & kHasPresence) != 0);
+    query->interval = absl::Seconds(thinned_from);
+    *query = ThinnedQuery(*query, interval);
   }
   shapes_[std::string(record)] = number;
   shape_queries_[number] = std::move(query);
@@ -150,22 +141,22 @@ absl::Status KeyNumbers::AddShape(uint32_t number, absl::string_view record) {
 absl::StatusOr<uint32_t> KeyNumbers::GetMachine(const std::string& machine) {
   absl::MutexLock lock(&mutex_);
   const auto found = machines_.find(machine);
-  if (found != machines_.end()) return found->second.front();
+  if (found != machines_.end()) return found->second;
   ASSIGN_OR_RETURN(const uint32_t number, machine_numbers_.Next());
   Changes changes(&database_);
   changes.Put(Family::kDefault, MachineNumberKey(machine), BigEndian(number));
   RETURN_IF_ERROR(database_.Write(&changes, Database::Durability::kProcess));
-  machines_[machine] = {number};
+  machines_[machine] = number;
   machine_names_[number] = machine;
   machine_numbers_.Take(number);
   return number;
 }
 
-std::vector<uint32_t> KeyNumbers::FindMachine(
+std::optional<uint32_t> KeyNumbers::FindMachine(
     const std::string& machine) const {
   absl::ReaderMutexLock lock(&mutex_);
   const auto found = machines_.find(machine);
-  if (found == machines_.end()) return {};
+  if (found == machines_.end()) return std::nullopt;
   return found->second;
 }
 

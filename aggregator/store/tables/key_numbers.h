@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -36,9 +35,8 @@ class KeyNumbers {
 
   // Returns the number for new data of a machine. Assigns one if it has none.
   absl::StatusOr<uint32_t> GetMachine(const std::string& machine);
-  // Returns all numbers of a machine, in ascending order. It has several if an
-  // earlier version knew several spellings of its name.
-  std::vector<uint32_t> FindMachine(const std::string& machine) const;
+  // Returns the number of a machine; std::nullopt if it has none.
+  std::optional<uint32_t> FindMachine(const std::string& machine) const;
   std::optional<std::string> MachineOf(uint32_t number) const;
   // Returns all machines by number.
   std::map<uint32_t, std::string> Machines() const;
@@ -74,8 +72,7 @@ class KeyNumbers {
   Database& database_;
   SchemaTable& schemas_;
   mutable absl::Mutex mutex_;
-  absl::flat_hash_map<std::string, std::vector<uint32_t>> machines_
-      ABSL_GUARDED_BY(mutex_);  // ascending
+  absl::flat_hash_map<std::string, uint32_t> machines_ ABSL_GUARDED_BY(mutex_);
   std::map<uint32_t, std::string> machine_names_ ABSL_GUARDED_BY(mutex_);
   Sequence machine_numbers_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, uint32_t> shapes_

@@ -1,6 +1,6 @@
 // The keys of the embedded store. Numbers are big-endian, so RocksDB sorts keys
 // in numeric order. Upper-case words stand for numbers or names. MACHINE#,
-// EPOCH# and SHAPE# are numbers assigned by the store.
+// EPOCH# and SHAPE# are numbers assigned by the store. Names are canonical.
 //
 // In the family "default":
 //
@@ -16,14 +16,12 @@
 //   d KIND EPOCH# ID    a definition of the epoch; the last kind is its agent
 //   s HASH              a schema's registration
 //   c HASH              a catalogue's contents
-//   v                   "1": AGENT and MACHINE are canonical, except below n
 //   m MACHINE           the catalogue's hash (32 bytes), Machine
 //   x MACHINE           empty; the machine was forgotten: it is in no list, but
 //                       its samples may remain
 //   l AGENT \0 MACHINE  Machine, whose lost_ticks hold the losses; an empty
 //                       MACHINE stands for all machines of the agent
-//   n MACHINE           MACHINE#. Versions that distinguished the case of
-//                       names gave each spelling a number. All numbers stay.
+//   n MACHINE           MACHINE#
 //   g SHAPE#            a schema's hash, the original interval of thinned data
 //                       in seconds (or 0), and QueryDefinition
 //   q MACHINE# SHAPE#   empty; the machine has chunks of this shape
@@ -74,6 +72,11 @@
 #include "perflib/clocks.h"
 
 namespace fleetperf::aggregator {
+
+// The column families, numbered as in the database.
+enum class Family { kDefault, kLog, kTimes, kChunks };
+
+inline constexpr size_t kHashSize = 32;  // of schemas and catalogues, in bytes
 
 template <typename Number>
 std::string BigEndian(Number number) {
@@ -138,7 +141,6 @@ constexpr uint64_t OrderOf(uint64_t sequence) { return sequence << 24; }
 constexpr uint64_t SequenceOf(uint64_t order) { return order >> 24; }
 
 inline std::string StoreIdKey() { return "i"; }
-inline std::string NamesKey() { return "v"; }
 inline std::string KnownTimeKey() { return "w"; }
 inline std::string CommitMarkKey() { return "k"; }
 inline std::string LostDefinitionsKey() { return "u"; }

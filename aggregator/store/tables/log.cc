@@ -8,17 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/tables/keys.h"
+#include "base/sha256.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"
 
 namespace fleetperf::aggregator {
 namespace {
-
-// Encodes a record of the family "times".
-std::string EncodeTimes(const BatchTimes& times, uint64_t fingerprint) {
-  return absl::StrCat(EncodeTime(times.oldest), EncodeTime(times.newest),
-                      EncodeTime(times.received), BigEndian(fingerprint));
-}
 
 BatchTimes TimesOf(const BatchToCommit& batch) {
   BatchTimes times{.received = batch.received};
@@ -90,13 +85,6 @@ v1::Batch WithoutSamples(const BatchToCommit& rejected) {
 
 }  // namespace
 
-bool DecodeTimes(absl::string_view bytes, BatchTimes* times,
-                 uint64_t* fingerprint) {
-  return GetTime(&bytes, &times->oldest) && GetTime(&bytes, &times->newest) &&
-         GetTime(&bytes, &times->received) &&
-         GetBigEndian(&bytes, fingerprint) && bytes.empty();
-}
-
 absl::Status Log::Load(OnDamage on_damage) {
   return database_.ForEach(
       Family::kTimes, "", [&](absl::string_view key, absl::string_view value) {
@@ -154,8 +142,8 @@ absl::Status Log::Read(const LogSegment& segment, absl::Time from,
     if (absl::IsNotFound(batch.status())) continue;  // just removed
     if (absl::IsDataLoss(batch.status()) ||
         absl::IsFailedPrecondition(batch.status())) {
-      RETURN_IF_ERROR(
-          on_damage(listed->sequence, listed->InBatch(batch.status())));
+      RETURN_IF_ERROR(on_damage(listed->sequence, listed->times,
+                                listed->InBatch(batch.status())));
       continue;
     }
     RETURN_IF_ERROR(batch.status());
@@ -191,12 +179,7 @@ absl::StatusOr<LoggedBatch> Log::Get(absl::string_view key,
   ASSIGN_OR_RETURN(const std::string record,
                    database_.Get(Family::kLog, key, snapshot));
   // Batches in the log were within the limits when they were received.
-  constexpr BatchLimits kNoLimits = {
-      .max_payload_bytes = std::numeric_limits<uint32_t>::max(),
-      .max_content_bytes = std::numeric_limits<uint32_t>::max(),
-      .max_values = std::numeric_limits<uint64_t>::max(),
-      .max_runs = std::numeric_limits<uint64_t>::max(),
-      .max_losses = std::numeric_limits<size_t>::max()};
+  const BatchLimits no_limits = BatchLimits::None();
   v1::Batch batch;
   if (record.size() < sizeof(uint64_t) ||
       !batch.ParseFromArray(
@@ -204,10 +187,10 @@ absl::StatusOr<LoggedBatch> Log::Get(absl::string_view key,
           static_cast<int>(record.size() - sizeof(uint64_t)))) {
     return absl::DataLossError("not a batch");
   }
-  auto contents = ParseBatch(batch, kNoLimits);
+  auto contents = ParseBatch(batch, no_limits);
   if (!contents.ok()) return Damaged(contents.status());
   const auto dictionary = definitions_.ReadDictionary(epoch_number);
-  auto decoded = DecodeBatch(*contents, kNoLimits, filter, dictionary.get());
+  auto decoded = DecodeBatch(*contents, no_limits, filter, dictionary.get());
   if (!decoded.ok()) return Damaged(decoded.status());
   return LoggedBatch{
       .decoded = *std::move(decoded),
@@ -231,7 +214,7 @@ absl::Status Log::List(uint32_t epoch_number, uint64_t sequence,
     return entry.InBatch(absl::DataLossError("not a batch"));
   }
   changes->Put(Family::kTimes, key,
-               EncodeTimes(TimesOf(batch), message.fingerprint()));
+               EncodeTimes(TimesOf(batch), Fingerprint(message.payload())));
   return absl::OkStatus();
 }
 

@@ -27,10 +27,6 @@ struct LoggedBatch {
   std::vector<uint32_t> retired_instances;
 };
 
-// Decodes a record of the family "times". Returns false if it is not one.
-bool DecodeTimes(absl::string_view bytes, BatchTimes* times,
-                 uint64_t* fingerprint);
-
 // Thread-safe.
 class Log {
  public:
@@ -57,7 +53,7 @@ class Log {
   // the batch: DataLoss, or FailedPrecondition if a definition is missing.
   // Stops at the first error of `use` or `on_damage`, and returns it.
   using OnDamagedBatch = absl::FunctionRef<absl::Status(
-      uint64_t sequence, const absl::Status& damage)>;
+      uint64_t sequence, const BatchTimes& times, const absl::Status& damage)>;
   absl::Status Read(const LogSegment& segment, absl::Time from, absl::Time to,
                     const QueryFilter& filter, const Snapshot* snapshot,
                     absl::FunctionRef<absl::Status(LoggedBatch batch)> use,

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+#include "aggregator/store/tables/keys.h"
+
 namespace fleetperf::aggregator {
 namespace {
 
@@ -18,6 +21,18 @@ void SortByOrder(std::vector<LogSegment>* segments) {
 }
 
 }  // namespace
+
+std::string EncodeTimes(const BatchTimes& times, uint64_t fingerprint) {
+  return absl::StrCat(EncodeTime(times.oldest), EncodeTime(times.newest),
+                      EncodeTime(times.received), BigEndian(fingerprint));
+}
+
+bool DecodeTimes(absl::string_view bytes, BatchTimes* times,
+                 uint64_t* fingerprint) {
+  return GetTime(&bytes, &times->oldest) && GetTime(&bytes, &times->newest) &&
+         GetTime(&bytes, &times->received) &&
+         GetBigEndian(&bytes, fingerprint) && bytes.empty();
+}
 
 void LogIndex::Add(uint32_t epoch_number, uint64_t sequence,
                    const BatchTimes& times) {

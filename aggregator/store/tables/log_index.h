@@ -11,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
@@ -23,6 +24,11 @@ struct BatchTimes {
   absl::Time newest = absl::InfinitePast();
   absl::Time received;
 };
+
+// A record of the family "times". Decoding returns false if it is not one.
+std::string EncodeTimes(const BatchTimes& times, uint64_t fingerprint);
+bool DecodeTimes(absl::string_view bytes, BatchTimes* times,
+                 uint64_t* fingerprint);
 
 // Consecutive batches of one epoch with neighboring times. Batches that an
 // agent dropped are missing.

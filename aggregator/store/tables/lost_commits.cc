@@ -7,7 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "aggregator/samples/commit.h"
 #include "aggregator/store/tables/chunk_table.h"
-#include "aggregator/store/tables/damaged_files.h"
+#include "aggregator/store/tables/copy_file.h"
 #include "aggregator/store/tables/epoch_table.h"
 #include "aggregator/store/tables/fingerprints.h"
 #include "aggregator/store/tables/keys.h"

@@ -18,7 +18,7 @@
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/definition_table.h"
 #include "aggregator/store/tables/lost_ticks_table.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 
 namespace fleetperf::aggregator {
 

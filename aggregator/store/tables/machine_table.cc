@@ -9,13 +9,18 @@
 namespace fleetperf::aggregator {
 namespace {
 
-constexpr size_t kHashSize = 32;
-
 // Returns the catalogue's hash from a machine's record.
 std::string HashOf(absl::string_view record) {
   std::string hash(record.substr(0, kHashSize));
   hash.resize(kHashSize);
   return hash;
+}
+
+std::string Serialize(const StoredMachine& stored) {
+  v1::Machine machine = stored.machine;
+  machine.set_certificate(stored.certificate);
+  return absl::StrCat(HashOf(stored.catalogue_hash),
+                      machine.SerializeAsString());
 }
 
 StoredMachine Parse(const std::string& name, absl::string_view record) {
@@ -24,6 +29,8 @@ StoredMachine Parse(const std::string& name, absl::string_view record) {
   record.remove_prefix(stored.catalogue_hash.size());
   stored.machine.ParseFromArray(record.data(), static_cast<int>(record.size()));
   stored.machine.set_name(name);
+  stored.certificate = std::move(*stored.machine.mutable_certificate());
+  stored.machine.clear_certificate();
   return stored;
 }
 
@@ -44,14 +51,14 @@ absl::Status MachineTable::LoadMachines() {
         mutex_.AssertHeld();
         machines_[name] = std::string(value);
         ++catalogues_[HashOf(value)];
-        const v1::Machine machine = Parse(name, value).machine;
-        of_agent_[machine.agent()].insert(name);
-        directory_.AddMachine(machine);
+        const StoredMachine stored = Parse(name, value);
+        of_agent_[stored.machine.agent()].insert(name);
+        directory_.AddMachine(stored);
       });
 }
 
-// Hides the forgotten machines. A version that forgets no machines leaves the
-// record of one that it describes again.
+// Hides the forgotten machines. The repair of a damaged store may bring back
+// the record of one that was described again.
 absl::Status MachineTable::LoadForgotten() {
   Changes changes(&database_);
   RETURN_IF_ERROR(database_.ForEach(
@@ -70,8 +77,7 @@ absl::Status MachineTable::LoadForgotten() {
   return absl::OkStatus();
 }
 
-// Earlier versions left the catalogue of a machine in the store when the
-// machine's hash changed.
+// A crash may leave a catalogue that its machine no longer has.
 absl::Status MachineTable::RemoveUnusedCatalogues() {
   Changes changes(&database_);
   const std::string prefix = CatalogueKey("");
@@ -107,10 +113,10 @@ absl::StatusOr<std::string> MachineTable::GetCatalogue(
   return content;
 }
 
-absl::Status MachineTable::Put(const v1::Machine& machine,
-                               absl::string_view catalogue_hash) {
-  const std::string hash = HashOf(catalogue_hash);
-  std::string record = absl::StrCat(hash, machine.SerializeAsString());
+absl::Status MachineTable::Put(const StoredMachine& stored) {
+  const v1::Machine& machine = stored.machine;
+  std::string record = Serialize(stored);
+  const std::string hash = HashOf(record);
   absl::MutexLock lock(&mutex_);
   const auto known = machines_.find(machine.name());
   if (known != machines_.end() && known->second == record) {
@@ -136,7 +142,7 @@ absl::Status MachineTable::Put(const v1::Machine& machine,
   ++catalogues_[hash];
   machines_[machine.name()] = std::move(record);
   of_agent_[machine.agent()].insert(machine.name());
-  directory_.AddMachine(machine);
+  directory_.AddMachine(stored);
   return absl::OkStatus();
 }
 

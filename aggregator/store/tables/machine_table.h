@@ -40,8 +40,7 @@ class MachineTable {
   bool HasCatalogue(absl::string_view hash) const;
   absl::Status PutCatalogue(absl::string_view hash, absl::string_view content);
   absl::StatusOr<std::string> GetCatalogue(absl::string_view hash) const;
-  absl::Status Put(const v1::Machine& machine,
-                   absl::string_view catalogue_hash);
+  absl::Status Put(const StoredMachine& stored);
   absl::Status Forget(const std::set<std::string>& names);
   std::optional<StoredMachine> Find(const std::string& name) const;
   std::vector<StoredMachine> Get(const std::string& after, size_t max) const;

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "base/os_error.h"
+#include "base/os/os_error.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -43,7 +43,7 @@ absl::Status CheckRoom(const std::string& directory, uint64_t bytes,
   }
   return absl::ResourceExhaustedError(absl::StrCat(
       space.available / kMiB, " MiB are free in ", directory, ", and ",
-      left / kMiB,
+      (left + bytes) / kMiB,
       " MiB are reserved for maintaining the store; free disk space or shorten "
       "store.retention"));
 }

@@ -9,8 +9,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/tables/database.h"
-#include "base/files.h"
-#include "base/os_error.h"
+#include "base/os/files.h"
+#include "base/os/os_error.h"
+#include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -25,6 +26,13 @@ absl::Status InUse(const std::string& directory) {
                    ": another process has it open; stop it first"));
 }
 
+absl::StatusOr<std::unique_ptr<DirectoryLock>> LockDirectory(
+    const std::string& directory, DirectoryLock::Kind kind) {
+  auto lock = DirectoryLock::Acquire(directory, kind);
+  if (absl::IsFailedPrecondition(lock.status())) return InUse(directory);
+  return lock;
+}
+
 bool IsWritable(const std::string& directory) {
   return access(directory.c_str(), W_OK) == 0 &&
          access(LockPath(directory).c_str(), W_OK) == 0;
@@ -35,6 +43,8 @@ bool IsWritable(const std::string& directory) {
 absl::StatusOr<std::unique_ptr<StoreLock>> StoreLock::Acquire(
     const std::string& directory) {
   std::unique_ptr<StoreLock> lock(new StoreLock);
+  ASSIGN_OR_RETURN(lock->directory_,
+                   LockDirectory(directory, DirectoryLock::Kind::kExclusive));
   const rocksdb::Status status =
       rocksdb::Env::Default()->LockFile(LockPath(directory), &lock->lock_);
   if (status.ok()) return lock;
@@ -48,10 +58,12 @@ absl::StatusOr<std::unique_ptr<StoreLock>> StoreLock::Acquire(
 
 absl::StatusOr<std::unique_ptr<StoreLock>> StoreLock::AcquireForReading(
     const std::string& directory) {
+  if (IsWritable(directory)) return Acquire(directory);
   std::unique_ptr<StoreLock> lock(new StoreLock);
+  ASSIGN_OR_RETURN(lock->directory_,
+                   LockDirectory(directory, DirectoryLock::Kind::kShared));
   const std::string path = LockPath(directory);
   if (!FileExists(path)) return lock;  // restored, and never opened
-  if (IsWritable(directory)) return Acquire(directory);
   lock->file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (lock->file_ < 0) {
     return StatusFromErrno(errno, absl::StrCat("cannot open ", path));
@@ -64,8 +76,13 @@ absl::StatusOr<std::unique_ptr<StoreLock>> StoreLock::AcquireForReading(
   return StatusFromErrno(errno, absl::StrCat("cannot lock ", path));
 }
 
-StoreLock::~StoreLock() {
+void StoreLock::ReleaseFile() {
   if (lock_ != nullptr) rocksdb::Env::Default()->UnlockFile(lock_);
+  lock_ = nullptr;
+}
+
+StoreLock::~StoreLock() {
+  ReleaseFile();
   if (file_ >= 0) close(file_);
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/os/directory_lock.h"
 
 namespace rocksdb {
 class FileLock;
@@ -15,8 +16,9 @@ class FileLock;
 
 namespace fleetperf::aggregator {
 
-// Held until the object or the process ends. RocksDB takes the same lock when
-// it opens a database for writing.
+// Held until the object or the process ends. It has two parts: the file LOCK,
+// which RocksDB locks when it opens a database for writing, and the directory,
+// because the file may be removed.
 class StoreLock {
  public:
   // Returns FailedPrecondition if another process, or this one, has the store
@@ -27,6 +29,8 @@ class StoreLock {
   // no file, and other readers may hold the lock, too.
   static absl::StatusOr<std::unique_ptr<StoreLock>> AcquireForReading(
       const std::string& directory);
+  // Releases the file LOCK, so that RocksDB can lock it.
+  void ReleaseFile();
   ~StoreLock();
   StoreLock(const StoreLock&) = delete;
   StoreLock& operator=(const StoreLock&) = delete;
@@ -34,6 +38,7 @@ class StoreLock {
  private:
   StoreLock() = default;
 
+  std::unique_ptr<DirectoryLock> directory_;
   rocksdb::FileLock* lock_ = nullptr;
   int file_ = -1;  // locked for reading
 };

@@ -5,19 +5,16 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <set>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "aggregator/store/tables/copy_file.h"
-#include "aggregator/store/tables/damaged_files.h"
-#include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/keys.h"
-#include "aggregator/store/tables/log.h"
-#include "base/files.h"
-#include "base/os_error.h"
+#include "aggregator/store/tables/log_index.h"
+#include "base/os/files.h"
+#include "base/os/os_error.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -26,6 +23,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kUnlogged[] = "unlogged";
+
+absl::string_view BytesOf(const rocksdb::Slice& slice) {
+  return absl::string_view(slice.data(), slice.size());
+}
+
+// A write has at least its number and its count of changed keys.
+constexpr size_t kMinWriteSize = 12;
 
 // Extracts commits and batches from a write.
 class WriteContents : public rocksdb::WriteBatch::Handler {
@@ -54,16 +58,15 @@ class WriteContents : public rocksdb::WriteBatch::Handler {
   // Epochs that the write creates. They have no batches yet.
   const std::vector<uint32_t>& new_epochs() const { return new_epochs_; }
 
-  // Column families are numbered in the order of Family.
   rocksdb::Status PutCF(uint32_t family, const rocksdb::Slice& key,
                         const rocksdb::Slice& value) override {
     if (family == static_cast<uint32_t>(Family::kDefault)) {
-      TakeDefault(ToView(key), ToView(value));
+      TakeDefault(BytesOf(key), BytesOf(value));
     } else if (family == static_cast<uint32_t>(Family::kTimes)) {
       Batch batch;
       uint64_t fingerprint = 0;
-      if (ParseLogKey(ToView(key), &batch.epoch_number, &batch.sequence) &&
-          DecodeTimes(ToView(value), &batch.times, &fingerprint)) {
+      if (ParseLogKey(BytesOf(key), &batch.epoch_number, &batch.sequence) &&
+          DecodeTimes(BytesOf(value), &batch.times, &fingerprint)) {
         batches_.push_back(batch);
       }
     }
@@ -78,7 +81,7 @@ class WriteContents : public rocksdb::WriteBatch::Handler {
   }
   // A write that was tried again has the data of each attempt.
   void LogData(const rocksdb::Slice& data) override {
-    absl::string_view text = ToView(data);
+    absl::string_view text = BytesOf(data);
     if (!absl::ConsumePrefix(&text, kUnlogged) ||
         !GetBigEndian(&text, &unlogged_)) {
       unlogged_ = 0;
@@ -127,7 +130,12 @@ class Checker {
       RETURN_IF_ERROR(ReadWalFile(
           path_,
           [this](uint64_t offset, absl::string_view write) {
-            Take(offset, WriteContents(write));
+            if (write.size() < kMinWriteSize) {
+              AddHole({.offset = offset, .size = write.size()},
+                      /*blank=*/false);
+            } else {
+              Take(offset, WriteContents(write));
+            }
             return absl::OkStatus();
           },
           [this](const WalRange& gap, bool blank) { AddHole(gap, blank); }));
@@ -272,9 +280,21 @@ std::string TimeText(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%E3S", time, absl::UTCTimeZone());
 }
 
-// Returns all valid writes of a file that begin before `end`.
-absl::StatusOr<std::string> WholeWritesOf(const std::string& path,
-                                          uint64_t end) {
+// Returns what the log with this index has without the damage and the torn end;
+// std::nullopt if it has neither.
+absl::StatusOr<std::optional<std::string>> Repaired(const WalCheck& check,
+                                                    size_t index) {
+  const std::string& path = check.files[index].path;
+  const auto is_here = [&](const WalDamage& damage) {
+    return damage.path == path && damage.range.size > 0;
+  };
+  const bool is_torn = check.torn.has_value() && index >= check.torn->file;
+  if (!is_torn &&
+      std::none_of(check.damage.begin(), check.damage.end(), is_here)) {
+    return std::nullopt;
+  }
+  uint64_t end = UINT64_MAX;
+  if (is_torn) end = index == check.torn->file ? check.torn->offset : 0;
   std::string contents;
   RETURN_IF_ERROR(ReadWalFile(
       path,
@@ -283,14 +303,11 @@ absl::StatusOr<std::string> WholeWritesOf(const std::string& path,
         return absl::OkStatus();
       },
       [](const WalRange&, bool) {}));
-  return contents;
-}
-
-absl::Status Resize(const std::string& path, uint64_t size) {
   std::error_code error;
-  fs::resize_file(path, size, error);
-  if (!error) return absl::OkStatus();
-  return StatusFromErrorCode(error, absl::StrCat("cannot shorten ", path));
+  const uint64_t size = fs::file_size(path, error);
+  // The database knows a minimum size for each log.
+  if (!error && !is_torn && size > contents.size()) contents.resize(size);
+  return contents;
 }
 
 }  // namespace
@@ -336,28 +353,33 @@ absl::StatusOr<WalCheck> CheckWal(const std::string& directory,
 }
 
 absl::Status RepairWal(const std::string& directory, const WalCheck& check) {
-  std::set<std::string> damaged;
-  for (const WalDamage& damage : check.damage) {
-    if (damage.range.size > 0) damaged.insert(damage.path);
-  }
   for (size_t i = 0; i < check.files.size(); ++i) {
+    ASSIGN_OR_RETURN(const auto repaired, Repaired(check, i));
+    if (!repaired.has_value()) continue;
     const std::string& path = check.files[i].path;
-    const bool is_torn = check.torn.has_value() && i >= check.torn->file;
-    uint64_t end = UINT64_MAX;
-    if (is_torn) end = i == check.torn->file ? check.torn->offset : 0;
-    if (!damaged.contains(path)) {
-      if (is_torn) RETURN_IF_ERROR(Resize(path, end));
-      continue;
+    if (!check.damage.empty()) {
+      RETURN_IF_ERROR(KeepFile(path, DamagedFilesIn(directory)));
     }
-    ASSIGN_OR_RETURN(std::string contents, WholeWritesOf(path, end));
-    std::error_code error;
-    const uint64_t size = fs::file_size(path, error);
-    // The database knows a minimum size for each log.
-    if (!error && !is_torn && size > contents.size()) contents.resize(size);
-    RETURN_IF_ERROR(KeepDamagedFile(directory, path));
-    RETURN_IF_ERROR(WriteFile(path, contents));
+    RETURN_IF_ERROR(WriteFile(path, *repaired));
   }
   return check.damage.empty() ? absl::OkStatus() : SyncDirectory(directory);
+}
+
+absl::Status CopyRepairedWal(const WalCheck& check, const std::string& to) {
+  for (size_t i = 0; i < check.files.size(); ++i) {
+    const fs::path path = check.files[i].path;
+    const fs::path copy = fs::path(to) / path.filename();
+    ASSIGN_OR_RETURN(const auto repaired, Repaired(check, i));
+    std::error_code error;
+    if (repaired.has_value()) {
+      RETURN_IF_ERROR(WriteFile(copy.string(), *repaired));
+    } else if (fs::create_symlink(fs::absolute(path, error), copy, error);
+               error) {
+      return StatusFromErrorCode(error,
+                                 absl::StrCat("cannot make ", copy.string()));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace fleetperf::aggregator

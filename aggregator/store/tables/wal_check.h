@@ -91,8 +91,13 @@ absl::StatusOr<WalCheck> CheckWal(const std::string& directory,
                                   const CommitMark& synced);
 
 // Replaces damaged logs by logs that hold all other writes, unchanged, and
-// truncates the torn end. The damaged logs are kept; damaged_files.h.
+// truncates the torn end. The damaged logs are kept; see DamagedFilesIn.
 absl::Status RepairWal(const std::string& directory, const WalCheck& check);
+
+// Writes what RepairWal would leave of the logs to the directory `to`, under
+// the same names. RocksDB must not read damaged logs: whatever its recovery
+// mode, some damage makes it loop or refuse the database.
+absl::Status CopyRepairedWal(const WalCheck& check, const std::string& to);
 
 }  // namespace fleetperf::aggregator
 

@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/tables/keys.h"
-#include "base/os_error.h"
+#include "base/os/os_error.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -67,30 +67,12 @@ std::optional<Record> RecordAt(absl::string_view block, size_t begin) {
   return Record{static_cast<RecordType>(type), covered.substr(1)};
 }
 
-// Returns the position of the record after the zeros at `begin`, if they end
-// within a sector: no disk left them, but RocksDB continued where a log ended
-// that was emptied. Zeros that a disk left may end inside an agent's data.
-std::optional<size_t> RecordAfterZeros(absl::string_view block, size_t begin) {
-  constexpr size_t kSectorSize = 512;
-  constexpr size_t kMaxLeadingZeros = 3;  // of a checksum
-  const size_t end = block.find_first_not_of('\0', begin);
-  if (end == block.npos || end - begin < kHeaderSize ||
-      end % kSectorSize == 0) {
-    return std::nullopt;
-  }
-  for (size_t at = end - kMaxLeadingZeros; at <= end; ++at) {
-    if (RecordAt(block, at).has_value()) return at;
-  }
-  return std::nullopt;
-}
-
 // Returns the position at which reading resumes after an invalid record. If the
 // record's size leads to a valid record, perhaps via other invalid records,
 // that is the record's end. Otherwise it is the end of the block: records are
 // never searched for at arbitrary positions, which may lie inside an agent's
 // data.
 size_t ResumeAfter(absl::string_view block, size_t begin) {
-  if (const auto at = RecordAfterZeros(block, begin)) return *at;
   size_t next = begin;
   do {
     if (block.size() - next < kHeaderSize) return block.size();
@@ -111,8 +93,8 @@ class Reader {
   using OnRecord = absl::FunctionRef<absl::Status(uint64_t, absl::string_view)>;
   using OnGap = absl::FunctionRef<void(const WalRange&, bool)>;
 
-  Reader(OnRecord on_record, OnGap on_gap, size_t min_size)
-      : on_record_(on_record), on_gap_(on_gap), min_size_(min_size) {}
+  Reader(OnRecord on_record, OnGap on_gap)
+      : on_record_(on_record), on_gap_(on_gap) {}
 
   // Processes the file's next block.
   absl::Status Take(absl::string_view block) {
@@ -157,10 +139,6 @@ class Reader {
     if (record.type == kFirst || record.type == kMiddle) {
       return absl::OkStatus();
     }
-    if (write_.size() < min_size_) {
-      DropWrite();
-      return absl::OkStatus();
-    }
     EndGap(*write_begin_);
     const uint64_t begin = *write_begin_;
     write_begin_ = std::nullopt;
@@ -193,7 +171,6 @@ class Reader {
 
   const OnRecord on_record_;
   const OnGap on_gap_;
-  const size_t min_size_;
   uint64_t offset_ = 0;
   std::optional<uint64_t> write_begin_;
   std::string write_;  // the part read so far
@@ -237,9 +214,9 @@ absl::StatusOr<std::vector<WalFile>> FindWalFiles(
 absl::Status ReadWalFile(
     const std::string& path,
     absl::FunctionRef<absl::Status(uint64_t, absl::string_view)> on_record,
-    absl::FunctionRef<void(const WalRange&, bool)> on_gap, size_t min_size) {
+    absl::FunctionRef<void(const WalRange&, bool)> on_gap) {
   std::ifstream file(path, std::ios::binary);
-  Reader reader(on_record, on_gap, min_size);
+  Reader reader(on_record, on_gap);
   std::string block(kBlockSize, '\0');
   while (file.good()) {
     file.read(block.data(), kBlockSize);

@@ -31,22 +31,17 @@ struct WalRange {
   uint64_t size = 0;
 };
 
-// A write has at least its number and its count of changed keys.
-inline constexpr size_t kMinWriteSize = 12;
-
 // Calls `on_record` with each write of a file and its offset. `write` is the
 // serialized rocksdb::WriteBatch. RocksDB's MANIFEST files have the same
-// format, with smaller writes; those below `min_size` are dropped. Calls
-// `on_gap` with each range between writes that is not a valid write: its
-// checksum is wrong, or it is cut off. `blank` says whether all bytes of the
-// gap are zero. Calls are in file order. Stops at the first error of
-// `on_record`, and returns it.
+// format. Calls `on_gap` with each range between writes that is not a valid
+// write: its checksum is wrong, or it is cut off. `blank` says whether all
+// bytes of the gap are zero. Calls are in file order. Stops at the first error
+// of `on_record`, and returns it.
 absl::Status ReadWalFile(
     const std::string& path,
     absl::FunctionRef<absl::Status(uint64_t offset, absl::string_view write)>
         on_record,
-    absl::FunctionRef<void(const WalRange& gap, bool blank)> on_gap,
-    size_t min_size = kMinWriteSize);
+    absl::FunctionRef<void(const WalRange& gap, bool blank)> on_gap);
 
 // Decodes a little-endian number of up to eight bytes, as RocksDB writes them.
 uint64_t LittleEndian(absl::string_view bytes);

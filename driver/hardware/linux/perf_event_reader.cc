@@ -3,15 +3,21 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/scaled_count.h"
 #include "base/status_macros.h"
+#include "driver/hardware/linux/cache_monitoring.h"
 #include "driver/hardware/linux/core_temperatures.h"
-#include "driver/hardware/linux/model_events.h"
+#include "driver/hardware/linux/cpu_topology.h"
+#include "driver/hardware/linux/event_names.h"
 #include "driver/hardware/linux/timestamp_frequency.h"
+#include "driver/hardware/linux/uncore_frequency.h"
 #include "driver/perf_event/builder.h"
 #include "driver/perf_event/cpu_counts.h"
 #include "driver/perf_event/event.h"
@@ -25,42 +31,18 @@ using perf_event::ScaledTotal;
 constexpr double kMicrojoulesPerJoule = 1e6;
 constexpr double kBytesPerMib = 1 << 20;
 
-struct NamedCount {
-  HardwareCount count;
-  std::string event;  // as perf names it
-  // For events with a unit: how many of the count one unit is.
-  double per_unit = 0;
-};
-
-// Events of a group are on the PMU at the same time, so that their ratios are
-// right when groups take turns. The most important come first: the last groups
-// are left out if descriptors are short.
-std::vector<std::vector<NamedCount>> NamedCounts(perf_event::System& system) {
-  using enum HardwareCount;
-  std::vector<std::vector<NamedCount>> counts = {
-      {{kInstructions, "instructions"},
-       {kCycles, "cpu-cycles"},
-       {kReferenceCycles, "ref-cycles"}},
-      {{kL3References, "cache-references"}, {kL3Misses, "cache-misses"}},
-      {{kBranches, "branch-instructions"}, {kBranchMisses, "branch-misses"}},
-      {{kL1Loads, "L1-dcache-loads"}, {kL1Misses, "L1-dcache-load-misses"}},
-      {{kSlots, "cpu/slots/"},
-       {kRetiring, "cpu/topdown-retiring/"},
-       {kBadSpeculation, "cpu/topdown-bad-spec/"},
-       {kFrontendBound, "cpu/topdown-fe-bound/"},
-       {kBackendBound, "cpu/topdown-be-bound/"}},
-      {{kPackageMicrojoules, "power/energy-pkg/", kMicrojoulesPerJoule}},
-      {{kMemoryMicrojoules, "power/energy-ram/", kMicrojoulesPerJoule}},
-      {{kMemoryReadBytes, "uncore_imc/cas_count_read/", kBytesPerMib}},
-      {{kMemoryWriteBytes, "uncore_imc/cas_count_write/", kBytesPerMib}},
-      {{kMemoryReadBytes, "uncore_imc_free_running/data_read/", kBytesPerMib}},
-      {{kMemoryWriteBytes, "uncore_imc_free_running/data_write/",
-        kBytesPerMib}},
-  };
-  for (const L2Events& l2 : FindL2Events(system)) {
-    counts.push_back({{kL2Hits, l2.hits}, {kL2Misses, l2.misses}});
+// How many of a count an event's unit is; 0: the event has no unit.
+double PerUnit(HardwareCount count) {
+  switch (count) {
+    case HardwareCount::kPackageMicrojoules:
+    case HardwareCount::kMemoryMicrojoules:
+      return kMicrojoulesPerJoule;
+    case HardwareCount::kMemoryReadBytes:
+    case HardwareCount::kMemoryWriteBytes:
+      return kBytesPerMib;
+    default:
+      return 0;
   }
-  return counts;
 }
 
 void AddTo(uint64_t value, std::optional<uint64_t>* sum) {
@@ -78,26 +60,36 @@ struct CountedPmuEvent {
 struct Events {
   std::vector<CountedPmuEvent> all;  // by number in CpuCounts
   std::vector<std::vector<perf_event::Event>> groups;
+  // CPUs that count the third-level cache for all that share it.
+  std::set<int> l3_cpus;
 };
 
 // An event that several PMUs count (memory controllers, hybrid CPUs) is opened
 // on each of them, in a group of its own.
 Events FindEvents(perf_event::System& system) {
   Events events;
-  for (const std::vector<NamedCount>& named : NamedCounts(system)) {
+  std::set<HardwareCount> found_counts;
+  for (const std::vector<NamedCount>& named : NamedGroups(system)) {
     std::vector<std::vector<perf_event::Event>> groups;
     std::vector<CountedPmuEvent> counted;
     for (const NamedCount& one : named) {
+      if (one.kind == Origin::Kind::kPerf && found_counts.contains(one.count)) {
+        continue;
+      }
       auto found = perf_event::ParseEvents(one.event, system);
       if (!found.ok()) continue;
+      found_counts.insert(one.count);
+      const double per_unit = PerUnit(one.count);
       if (groups.empty()) groups.resize(found->size());
       for (size_t i = 0; i < std::min(found->size(), groups.size()); ++i) {
         perf_event::Event& event = (*found)[i];
-        counted.push_back(
-            {.count = one.count,
-             .group = i,
-             .factor = one.per_unit == 0 ? 1 : event.scale * one.per_unit,
-             .name = one.event});
+        if (one.kind == Origin::Kind::kL3Event) {
+          events.l3_cpus.insert(event.cpus.begin(), event.cpus.end());
+        }
+        counted.push_back({.count = one.count,
+                           .group = i,
+                           .factor = per_unit == 0 ? 1 : event.scale * per_unit,
+                           .name = one.event});
         groups[i].push_back(std::move(event));
       }
     }
@@ -121,12 +113,18 @@ class PerfEventReader : public HardwareReader {
         counts_({.system = &system,
                  .groups = events_.groups,
                  .max_descriptors = max_descriptors}),
-        temperatures_(system) {}
+        temperatures_(system),
+        packages_(system),
+        uncore_(system),
+        caches_(system) {}
 
   absl::Status Update() override {
     RETURN_IF_ERROR(counts_.Update());
+    FindL3Sharing();
     timestamp_ = system_.ReadTimestampCounter();
     time_ = clock_.Monotonic();
+    packages_.Update(counts_.cpus());
+    caches_.Update(counts_.cpus());
     return absl::OkStatus();
   }
 
@@ -142,11 +140,18 @@ class PerfEventReader : public HardwareReader {
     if (reading[HardwareCount::kInstructions]) {
       reading[HardwareCount::kTimestamp] = timestamp_;
     }
+    if (reading[HardwareCount::kL3Misses]) {
+      reading[HardwareCount::kL3Instructions] = L3Instructions(cpu, reading);
+    }
     reading.temperature = temperatures_.Of(cpu);
     if (reading.temperature) {
       reading.temperature_headroom =
           temperatures_.Headroom(cpu, *reading.temperature);
     }
+    reading.package = packages_.Of(cpu);
+    if (packages_.IsFirst(cpu))
+      reading.uncore_hertz = uncore_.Of(*reading.package);
+    caches_.AddTo(&reading);
     return reading;
   }
 
@@ -177,11 +182,36 @@ class PerfEventReader : public HardwareReader {
     if (!total.is_known()) return;
     // Some virtual machines have an energy counter that is always 0.
     if (counted.factor != 1 && total.total() == 0) return;
-    AddTo(counted.factor == 1
-              ? total.total()
-              : static_cast<uint64_t>(static_cast<long double>(total.total()) *
-                                      static_cast<long double>(counted.factor)),
+    AddTo(counted.factor == 1 ? total.total()
+                              : ScaledCount(total.total(), counted.factor),
           &(*reading)[counted.count]);
+  }
+
+  // CPUs that went offline are kept, as their counts are.
+  void FindL3Sharing() {
+    if (counts_.cpus() == l3_sharing_of_) return;
+    l3_sharing_of_ = counts_.cpus();
+    for (const int cpu : events_.l3_cpus) {
+      const std::vector<int> sharing = CpusOfL3(system_, cpu);
+      l3_sharing_[cpu].insert(sharing.begin(), sharing.end());
+    }
+  }
+
+  std::optional<uint64_t> L3Instructions(int cpu,
+                                         const HardwareReading& own) const {
+    if (!events_.l3_cpus.contains(cpu))
+      return own[HardwareCount::kInstructions];
+    const auto sharing = l3_sharing_.find(cpu);
+    if (sharing == l3_sharing_.end()) return std::nullopt;
+    std::optional<uint64_t> sum;
+    for (const int other : sharing->second) {
+      for (size_t event = 0; event < events_.all.size(); ++event) {
+        if (events_.all[event].count != HardwareCount::kInstructions) continue;
+        const ScaledTotal* const total = counts_.Find(other, event);
+        if (total != nullptr && total->is_known()) AddTo(total->total(), &sum);
+      }
+    }
+    return sum;
   }
 
   perf_event::System& system_;
@@ -189,6 +219,11 @@ class PerfEventReader : public HardwareReader {
   const Events events_;
   perf_event::CpuCounts counts_;
   const CoreTemperatures temperatures_;
+  CpuPackages packages_;
+  const UncoreFrequency uncore_;
+  CacheMonitoring caches_;
+  std::map<int, std::set<int>> l3_sharing_;  // by the CPU that counts
+  std::vector<int> l3_sharing_of_;           // the online CPUs at that time
   uint64_t timestamp_ = 0;
   absl::Duration time_;
   mutable std::optional<uint64_t> timestamp_hertz_;  // once asked for

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "driver/hardware/reader.h"
 #include "driver/perf_event/system.h"
 

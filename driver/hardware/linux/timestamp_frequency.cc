@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "absl/time/time.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "driver/perf_event/builder.h"
 #include "driver/perf_event/mmap_page.h"
 

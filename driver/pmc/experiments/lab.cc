@@ -21,6 +21,11 @@ std::optional<double> Growth::ipc() const {
   return *instructions / *cycles;
 }
 
+std::optional<double> Growth::l1_hits() const {
+  if (!l1_loads || !l1_misses || *l1_loads < *l1_misses) return std::nullopt;
+  return *l1_loads - *l1_misses;
+}
+
 Lab::Lab(const Machine& machine, bool quick, RdpmcAccess access)
     : machine_(machine),
       is_quick_(quick),
@@ -33,7 +38,7 @@ absl::StatusOr<hardware::HardwareReader*> Lab::Reader() {
     return (*counters_)->reader();
   }
   if (reader_ == nullptr) {
-    ASSIGN_OR_RETURN(reader_, machine_.open_reader());
+    ASSIGN_OR_RETURN(reader_, machine_.open_reader({}));
   }
   return reader_.get();
 }
@@ -62,7 +67,7 @@ absl::StatusOr<Growth> Lab::Measure(const std::function<void()>& work) {
   growth.cycles = Difference(first.cycles, last.cycles);
   growth.reference_cycles =
       Difference(first.reference_cycles, last.reference_cycles);
-  growth.l1_hits = Difference(first.l1_hits, last.l1_hits);
+  growth.l1_loads = Difference(first.l1_loads, last.l1_loads);
   growth.l1_misses = Difference(first.l1_misses, last.l1_misses);
   return growth;
 }

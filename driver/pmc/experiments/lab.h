@@ -26,10 +26,13 @@ struct Growth {
   std::optional<double> instructions;
   std::optional<double> cycles;
   std::optional<double> reference_cycles;
-  std::optional<double> l1_hits;
+  std::optional<double> l1_loads;
   std::optional<double> l1_misses;
 
   std::optional<double> ipc() const;
+  // Absent if there were more misses than loads: the two are not counted at
+  // the same moments, and on some CPUs not for the same instructions.
+  std::optional<double> l1_hits() const;
 };
 
 // Pins its thread to a CPU. Thread-compatible.

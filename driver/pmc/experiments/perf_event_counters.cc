@@ -5,17 +5,17 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "driver/hardware/linux/event_names.h"
 #include "driver/perf_event/builder.h"
 #include "driver/perf_event/counter.h"
+#include "driver/perf_event/event_parser.h"
 #include "driver/perf_event/user_reader.h"
 
 namespace fleetperf::pmc {
 namespace {
 
+using hardware::HardwareCount;
 using perf_event::Builder;
-using perf_event::CacheId;
-using perf_event::CacheOperation;
-using perf_event::CacheResult;
 using perf_event::Counter;
 using perf_event::Event;
 using perf_event::HardwareEvent;
@@ -72,8 +72,7 @@ class PerfEventCounters : public ThreadCounters {
                      perf_event::Hardware(HardwareEvent::kCpuCycles), system_));
     OpenOptional(perf_event::Hardware(HardwareEvent::kReferenceCpuCycles),
                  &reference_cycles_);
-    OpenOptional(L1(CacheResult::kAccess), &l1_loads_);
-    OpenOptional(L1(CacheResult::kMiss), &l1_misses_);
+    OpenL1();
     return absl::OkStatus();
   }
 
@@ -85,9 +84,8 @@ class PerfEventCounters : public ThreadCounters {
       ASSIGN_OR_RETURN(counts.reference_cycles, reference_cycles_->Read());
     }
     if (l1_loads_ && l1_misses_) {
-      ASSIGN_OR_RETURN(const uint64_t loads, l1_loads_->Read());
+      ASSIGN_OR_RETURN(counts.l1_loads, l1_loads_->Read());
       ASSIGN_OR_RETURN(counts.l1_misses, l1_misses_->Read());
-      counts.l1_hits = loads - *counts.l1_misses;
     }
     return counts;
   }
@@ -106,8 +104,23 @@ class PerfEventCounters : public ThreadCounters {
   }
 
  private:
-  static Event L1(CacheResult result) {
-    return perf_event::Cache(CacheId::kL1Data, CacheOperation::kRead, result);
+  // The events of the first core PMU that has both.
+  void OpenL1() {
+    for (const auto& group : hardware::NamedGroups(system_)) {
+      for (const hardware::NamedCount& named : group) {
+        if (named.count == HardwareCount::kL1Loads) {
+          OpenNamed(named.event, &l1_loads_);
+        } else if (named.count == HardwareCount::kL1Misses) {
+          OpenNamed(named.event, &l1_misses_);
+        }
+      }
+      if (l1_loads_ && l1_misses_) return;
+    }
+  }
+
+  void OpenNamed(const std::string& name, std::optional<ThreadEvent>* opened) {
+    auto event = perf_event::ParseEvent(name + "u", system_);
+    if (event.ok()) OpenOptional(*std::move(event), opened);
   }
 
   void OpenOptional(Event event, std::optional<ThreadEvent>* opened) {

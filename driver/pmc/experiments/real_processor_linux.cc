@@ -1,6 +1,6 @@
 #include <sched.h>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "driver/pmc/experiments/real_processor.h"
 
 namespace fleetperf::pmc {

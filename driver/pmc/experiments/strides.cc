@@ -24,7 +24,7 @@ Row StrideRow(size_t stride, size_t size, const Growth& growth) {
   if (nanoseconds > 0) bandwidth = static_cast<double>(size) / nanoseconds;
   return {absl::StrCat(stride),
           {{"GB/s", bandwidth, 2},
-           {"L1 hits", growth.l1_hits},
+           {"L1 hits", growth.l1_hits()},
            {"L1 misses", growth.l1_misses}}};
 }
 

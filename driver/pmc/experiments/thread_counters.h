@@ -21,8 +21,8 @@ struct ThreadCounts {
   uint64_t instructions = 0;
   uint64_t cycles = 0;
   std::optional<uint64_t> reference_cycles;
-  std::optional<uint64_t> l1_hits;  // loads
-  std::optional<uint64_t> l1_misses;
+  std::optional<uint64_t> l1_loads;
+  std::optional<uint64_t> l1_misses;  // of these loads
 };
 
 // Whether the counters may become readable by RDPMC for all programs of the

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "driver/pmc/experiments/experiment.h"
-#include "driver/pmc/pcm_row.h"
+#include "driver/pmc/pcm_table.h"
 
 namespace fleetperf::pmc {
 namespace {
@@ -65,8 +65,8 @@ Row PcmCells(const char* label, const PcmRow& row) {
   return {label,
           {{"UTIL", row.utilization, 2},
            {"IPC", row.ipc, 2},
-           {"AFREQ", row.active_frequency, 2},
-           {"CFREQ", row.average_frequency, 2}}};
+           {"FREQ", row.average_frequency_ratio, 2},
+           {"CFREQ", row.active_frequency, 2}}};
 }
 
 absl::StatusOr<Report> RunLoad(Lab& lab) {
@@ -98,11 +98,12 @@ const Experiment kSleepExperiment = {
 
 const Experiment kLoadExperiment = {
     "load", "PCM's columns of a CPU, idle and loaded",
-    "PCM's UTIL, IPC, AFREQ and CFREQ of this CPU over a second of sleep, and\n"
+    "PCM's UTIL, IPC, FREQ and CFREQ of this CPU over a second of sleep, and\n"
     "over a second of work.\n"
-    "Expected: UTIL rises from near 0 (0.13 on a desktop) to 1.00; CFREQ, "
+    "Expected: UTIL rises from near 0 (0.13 on a desktop) to 1.00; CFREQ, the\n"
+    "frequency while not halted, rises from e.g. 2.47 to 3.60 GHz; FREQ, "
     "which\n"
-    "includes halted time, rises to AFREQ, e.g. 3.60 GHz.",
+    "includes halted time, rises to CFREQ / base frequency.",
     RunLoad};
 
 }  // namespace fleetperf::pmc

@@ -13,7 +13,9 @@ using hardware::HardwareReading;
 class WholeCpuCounters : public ThreadCounters {
  public:
   WholeCpuCounters(std::unique_ptr<hardware::HardwareReader> reader, int cpu)
-      : reader_(std::move(reader)), cpu_(cpu) {}
+      : reader_(std::move(reader)), cpu_(cpu) {
+    reader_->Prefer({HardwareCount::kL1Loads, HardwareCount::kL1Misses});
+  }
 
   absl::StatusOr<ThreadCounts> Read() override {
     RETURN_IF_ERROR(reader_->Update());
@@ -26,12 +28,8 @@ class WholeCpuCounters : public ThreadCounters {
     }
     ThreadCounts counts{.instructions = *instructions, .cycles = *cycles};
     counts.reference_cycles = reading[HardwareCount::kReferenceCycles];
-    const auto& loads = reading[HardwareCount::kL1Loads];
-    const auto& misses = reading[HardwareCount::kL1Misses];
-    if (loads && misses && *loads >= *misses) {
-      counts.l1_hits = *loads - *misses;
-      counts.l1_misses = misses;
-    }
+    counts.l1_loads = reading[HardwareCount::kL1Loads];
+    counts.l1_misses = reading[HardwareCount::kL1Misses];
     return counts;
   }
 

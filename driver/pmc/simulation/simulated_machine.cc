@@ -3,20 +3,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "driver/hardware/linux/perf_event_reader.h"
 #include "driver/pmc/experiments/perf_event_counters.h"
 
 namespace fleetperf::pmc {
 namespace {
 
-using perf_event::Cache;
-using perf_event::CacheId;
-using perf_event::CacheOperation;
-using perf_event::CacheResult;
 using perf_event::Event;
 using perf_event::Hardware;
 using perf_event::HardwareEvent;
+using perf_event::Raw;
 using perf_event::SimulatedSystem;
 
 constexpr double kCoreHertz = 3.6e9;
@@ -27,9 +24,13 @@ constexpr double kMissNanoseconds = 8;
 constexpr size_t kLine = 64;
 constexpr size_t kMaxDescriptors = 1000;
 
-Event L1(CacheResult result) {
-  return Cache(CacheId::kL1Data, CacheOperation::kRead, result);
-}
+// A Xeon E5-1620 v3.
+constexpr char kCpuinfo[] =
+    "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 63\n"
+    "stepping\t: 2\n";
+// MEM_UOPS_RETIRED.ALL_LOADS and MEM_LOAD_UOPS_RETIRED.L1_MISS.
+Event L1Loads() { return Raw(0x81D0); }
+Event L1Misses() { return Raw(0x08D1); }
 
 // The simulated system's time.
 class ProcessorClock : public Clock {
@@ -62,8 +63,9 @@ SimulatedProcessor::SimulatedProcessor(SimulatedSystem& system)
         HardwareEvent::kReferenceCpuCycles}) {
     system_.SetRate(Hardware(event), 0);
   }
-  system_.SetRate(L1(CacheResult::kAccess), 0);
-  system_.SetRate(L1(CacheResult::kMiss), 0);
+  system_.SetFile("/proc/cpuinfo", kCpuinfo);
+  system_.SetRate(L1Loads(), 0);
+  system_.SetRate(L1Misses(), 0);
 }
 
 void SimulatedProcessor::Count(const Event& event, double count) {
@@ -96,8 +98,8 @@ void SimulatedProcessor::ReadInStrides(absl::Span<const uint8_t> memory,
   const double reads = static_cast<double>(memory.size());
   const double misses =
       reads / kLine * static_cast<double>(std::min(stride, kLine));
-  Count(L1(CacheResult::kAccess), reads);
-  Count(L1(CacheResult::kMiss), misses);
+  Count(L1Loads(), reads);
+  Count(L1Misses(), misses);
   Advance(absl::Nanoseconds(kHitNanoseconds * (reads - misses) +
                             kMissNanoseconds * misses));
 }
@@ -118,7 +120,7 @@ Machine SimulatedMachine() {
   static Simulation* const simulation = new Simulation;
   return {
       .open_reader =
-          [] {
+          [](const hardware::ReaderOptions&) {
             return absl::StatusOr<std::unique_ptr<hardware::HardwareReader>>(
                 hardware::MakePerfEventReader(
                     simulation->system, kMaxDescriptors, simulation->clock));

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/os_error.h"
+#include "base/os/os_error.h"
 #include "base/status_macros.h"
 #include "driver/windows/access/device_interface.h"
 

@@ -8,11 +8,11 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
-#include "base/native_path.h"
-#include "base/os_error.h"
+#include "base/os/files.h"
+#include "base/os/native_path.h"
+#include "base/os/os_error.h"
+#include "base/os/wide_windows.h"
 #include "base/status_macros.h"
-#include "base/wide_windows.h"
 #include "driver/windows/access/device_interface.h"
 #include "driver/windows/loader/code_integrity.h"
 #include "driver/windows/loader/start_error.h"

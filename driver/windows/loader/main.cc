@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/command_parser.h"
-#include "base/files.h"
-#include "base/native_path.h"
+#include "base/daemon/command_parser.h"
+#include "base/os/files.h"
+#include "base/os/native_path.h"
+#include "base/os/wide_windows.h"
 #include "base/status_macros.h"
-#include "base/wide_windows.h"
 #include "driver/windows/client/open_device.h"
 #include "driver/windows/loader/code_integrity.h"
 #include "driver/windows/loader/driver_service.h"

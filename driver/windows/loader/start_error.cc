@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/os_error.h"
+#include "base/os/os_error.h"
 
 namespace fleetperf {
 namespace {

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/collect/player.h"
 #include "agent/source/replay/replay_source.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "perflib/layout.h"
 #include "tests/agent/collect/fake_source.h"
 #include "tests/agent/collect/test_countersets.h"
@@ -63,11 +63,12 @@ class CapturedMachine {
   }
 
   // Opens a query handle for these queries.
-  std::unique_ptr<Collector> Open(const std::vector<PlannedQuery>& queries) {
+  std::unique_ptr<Collector> Open(const std::vector<PlannedQuery>& queries,
+                                  const std::vector<InstanceRule>& rules = {}) {
+    const Plan plan = {.queries = queries, .rules = rules};
     auto collector = Collector::Open(
         &source_, /*handle_number=*/1,
-        ResolvePlan({.queries = queries}, "web-1", testing::TestRegistrations())
-            .queries,
+        ResolvePlan(plan, "web-1", testing::TestRegistrations()).queries,
         &instances_, &warnings_, capture_.get());
     EXPECT_OK(collector);
     return *std::move(collector);
@@ -259,12 +260,26 @@ TEST(Capture, PlaysOnlyTheInstancesOfItsFilters) {
   query.mutable_filters(1)->add_except("sda");
   EXPECT_THAT(play(), ElementsAre());
 
-  // Earlier versions wrote one filter.
   query.clear_filters();
-  query.add_instances("sd*");
   EXPECT_THAT(play(), ElementsAre("1: 100"));
-  query.add_except_instances("sda");
-  EXPECT_THAT(play(), ElementsAre());
+}
+
+// The blocks of Windows hold all instances.
+TEST(Capture, PlaysOnlyTheInstancesThatThePlanLets) {
+  const std::vector<PlannedQuery> queries = {
+      {.counterset = "Disk", .counters = {"id:1"}}};
+  const auto play = [&](const InstanceRule& rule) {
+    const testing::TempDirectory directory;
+    CapturedMachine machine(directory.path());
+    machine.Tick(*machine.Open(queries, {rule}), 1, 100);
+    return Play(directory.path());
+  };
+  EXPECT_THAT(play({.counterset = "Disk", .exclude = {"sdb"}}),
+              ElementsAre("1: 100"));
+  EXPECT_THAT(play({.counterset = "Disk", .exclude = {"sd*"}}), ElementsAre());
+  EXPECT_THAT(play({.counterset = "Disk", .include = {"sda"}}),
+              ElementsAre("1: 100"));
+  EXPECT_THAT(play({.counterset = "Disk", .include = {"sdb"}}), ElementsAre());
 }
 
 TEST(Capture, RemovesTheOldestBlocksBeyondItsLimit) {

@@ -674,6 +674,15 @@ TEST_F(CollectionTest, AHandleThatCannotBeSplitStaysWhole) {
   }
 }
 
+TEST_F(CollectionTest, WithdrawsTheErrorOfAHandleThatIsOpenedLater) {
+  source_.Change([](Script& script) { script.not_added = {kDiskGuid}; });
+  EXPECT_THAT(Apply({kDiskQuery}),
+              UnorderedElementsAre("0 Disk: ", ::testing::Ne("0 Disk: ")));
+  source_.Change([](Script& script) { script.not_added.clear(); });
+  Advance(60);
+  EXPECT_THAT(Reports(), ElementsAre("0 Disk: "));
+}
+
 TEST_F(CollectionTest, AdoptsAChangedRegistration) {
   Apply({kDiskQuery});
   TakeBatches();

@@ -32,12 +32,14 @@ using Script = FakeSource::Script;
 class CollectorTest : public ::testing::Test {
  protected:
   // Opens a collector for a plan with these queries.
-  absl::Status Open(const std::vector<PlannedQuery>& queries) {
-    auto collector = Collector::Open(
-        &source_, /*handle_number=*/7,
-        ResolvePlan({.queries = queries}, "web-1", testing::TestRegistrations())
-            .queries,
-        &instances_, &warnings_);
+  absl::Status Open(const std::vector<PlannedQuery>& queries,
+                    const std::vector<InstanceRule>& rules = {}) {
+    auto collector =
+        Collector::Open(&source_, /*handle_number=*/7,
+                        ResolvePlan({.queries = queries, .rules = rules},
+                                    "web-1", testing::TestRegistrations())
+                            .queries,
+                        &instances_, &warnings_);
     if (!collector.ok()) return collector.status();
     collector_ = *std::move(collector);
     return absl::OkStatus();
@@ -118,6 +120,25 @@ TEST_F(CollectorTest, TurnsABlockIntoSamples) {
                              .perf_time_100nsec = testing::kBlockTime,
                              .perf_freq = testing::kBlockFreq}));
   EXPECT_THAT(problems_, IsEmpty());
+}
+
+// Of sources that return all instances.
+TEST_F(CollectorTest, OmitsInstancesThatThePlanExcludes) {
+  std::vector<FakeSource::Instance> disks;
+  for (const char* name : {"sda", "sdb", "sdc", "_Total"}) {
+    disks.push_back({name, 8, {{1, Value64(1)}}});
+  }
+  source_.SetInstances(kDiskGuid, disks);
+  const std::vector<PlannedQuery> queries = {
+      {.counterset = "Disk", .counters = {"id:1"}}};
+  ASSERT_OK(Open(queries, {{.counterset = "DISK", .exclude = {"sdb", "*l"}}}));
+  EXPECT_THAT(Collect(), ElementsAre(ElementsAre("Disk 1s 1/8", "sda:8 1",
+                                                 "sdc:8 1", "_Total:8 1")));
+  ASSERT_OK(Open(queries, {{.counterset = "Disk", .include = {"sd?"}},
+                           {.counterset = "D*", .exclude = {"sdc"}},
+                           {.counterset = "Process", .exclude = {"*"}}}));
+  EXPECT_THAT(Collect(), ElementsAre(ElementsAre("Disk 1s 1/8", "sda:8 1",
+                                                 "sdb:8 1", "_Total:8 1")));
 }
 
 TEST_F(CollectorTest, FindsResultsInAnyOrder) {

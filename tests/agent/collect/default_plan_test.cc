@@ -62,6 +62,7 @@ TEST(DefaultPlan, CollectsTheSameOnEverySystem) {
       {"Process V2", "Private Bytes", 10},
       {"Process V2", "IO Read Bytes/sec", 10},
       {"Process V2", "IO Write Bytes/sec", 10},
+      {"Process V2", "IO Data Bytes/sec", 10},
       {"Process V2", "Creating Process ID", 10},
       {"fleetperf Agent", "Ticks/sec", 10},
   };
@@ -74,6 +75,16 @@ TEST(DefaultPlan, CollectsTheSameOnEverySystem) {
               expected)
         << test.counterset << " " << test.counter << " on Windows";
   }
+}
+
+TEST(DefaultPlan, TellsWhoUsesDisksAndMemory) {
+  for (const char* counter :
+       {"Storage Read Bytes/sec", "Storage Write Bytes/sec"}) {
+    EXPECT_EQ(IntervalOf(LinuxDefaultPlan(), "Process V2", counter),
+              absl::Seconds(10));
+  }
+  EXPECT_EQ(IntervalOf(LinuxDefaultPlan(), "Memory", "Used Bytes"),
+            absl::Seconds(1));
 }
 
 // Servers have no thermal zones, and virtual machines no GPU: `check` would

@@ -100,6 +100,17 @@ class FakeSource : public agent::Source {
     return added_;
   }
 
+  // The rules of the last plan.
+  std::vector<InstanceRule> rules() const {
+    absl::MutexLock lock(&mutex_);
+    return rules_;
+  }
+  void SelectInstances(absl::Span<const PlannedQuery>,
+                       absl::Span<const InstanceRule> rules) override {
+    absl::MutexLock lock(&mutex_);
+    rules_.assign(rules.begin(), rules.end());
+  }
+
   void Want(const std::vector<std::string>& countersets) override {
     absl::MutexLock lock(&mutex_);
     for (const std::string& name : countersets) {
@@ -300,6 +311,7 @@ class FakeSource : public agent::Source {
       ABSL_GUARDED_BY(mutex_);
   int handles_opened_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<perflib::Guid, int> blocks_asked_ ABSL_GUARDED_BY(mutex_);
+  std::vector<InstanceRule> rules_ ABSL_GUARDED_BY(mutex_);
   Script script_ ABSL_GUARDED_BY(mutex_);
   std::vector<perflib::CounterIdentifier> added_ ABSL_GUARDED_BY(mutex_);
 };

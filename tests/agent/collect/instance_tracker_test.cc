@@ -41,16 +41,18 @@ class InstanceTrackerTest : public ::testing::Test {
 
   // Returns the definitions of a block's instances.
   std::vector<uint32_t> Observe(const Instances& instances) {
-    tracker_.Observe(instances, /*complete=*/true, &definitions_);
+    tracker_.Observe(instances, /*complete=*/true, &last_clock_, &definitions_);
     return definitions_;
   }
   std::vector<uint32_t> ObservePart(const Instances& instances) {
-    tracker_.Observe(instances, /*complete=*/false, &definitions_);
+    tracker_.Observe(instances, /*complete=*/false, &last_clock_,
+                     &definitions_);
     return definitions_;
   }
 
   FakeRegistry registry_;
   InstanceTracker tracker_{&registry_};
+  std::optional<uint64_t> last_clock_;
   std::vector<uint32_t> definitions_ = {99};  // is replaced
 };
 
@@ -118,6 +120,27 @@ TEST_F(InstanceTrackerTest, ALifeThatStartsAfterTheBlockBeforeIsBorn) {
   Observe({at(300, "old", 201)});
   EXPECT_THAT(registry_.begun, ElementsAre("old 1 #0", "new 1 #0 born",
                                            "late 1 #0", "old 1 #0 born"));
+}
+
+// Two queries, of which the first one wants only some instances.
+TEST_F(InstanceTrackerTest, ALifeIsBornForTheQueryThatWantsIt) {
+  std::optional<uint64_t> of_some;
+  std::optional<uint64_t> of_all;
+  std::optional<uint64_t> of_later_plan;
+  const auto tick = [&](uint64_t clock, const std::string& name, uint64_t start,
+                        std::optional<uint64_t>* last_clock, bool wanted) {
+    const Instances instances = {{name, 1, start, clock, wanted}};
+    tracker_.Observe(instances, /*complete=*/true, last_clock, &definitions_);
+  };
+  tick(100, "old", 40, &of_some, false);
+  tick(100, "old", 40, &of_all, true);
+  tick(200, "new", 150, &of_some, false);
+  tick(200, "new", 150, &of_all, true);
+  // An earlier block had the instance.
+  tick(300, "unwanted", 250, &of_some, false);
+  tick(400, "unwanted", 250, &of_later_plan, true);
+  EXPECT_THAT(registry_.begun,
+              ElementsAre("old 1 #0", "new 1 #0 born", "unwanted 1 #0"));
 }
 
 TEST_F(InstanceTrackerTest, AnIncompleteListEndsNoLife) {

@@ -12,6 +12,7 @@
 #include "tests/agent/collect/samples_text.h"
 #include "tests/agent/collect/test_countersets.h"
 #include "tests/agent/deliver/batch_content.h"
+#include "tests/support/no_new_threads.h"
 #include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
 
@@ -23,6 +24,7 @@ using testing::FakeSource;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::kSystemGuid;
+using ::testing::StartsWith;
 using testing::StatusIs;
 using ::testing::UnorderedElementsAre;
 using testing::Value32;
@@ -150,6 +152,22 @@ TEST_F(MachinesTest, RefusesMachinesMissingFromTheCertificate) {
   EXPECT_THAT(Sent(), ElementsAre("web-1"));
 }
 
+TEST_F(MachinesTest, RefusesMachinesWithoutASpareThread) {
+  const testing::NoNewThreads no_new_threads;
+  EXPECT_THAT(Apply({{.counterset = "System"},
+                     {.counterset = "System", .machines = {"db1"}}}),
+              UnorderedElementsAre(
+                  "0 System: ", StartsWith("1 : cannot start a thread; see ")));
+  EXPECT_THAT(Sent(), ElementsAre("web-1"));
+}
+
+// Those of the former plan may name more queries than the new plan has.
+TEST_F(MachinesTest, ReportsNothingOfAPlanThatComesAfterTheStop) {
+  Apply({{.counterset = "System"}, {.counterset = "Memory"}});
+  machines_->Stop();
+  EXPECT_THAT(Apply({{.counterset = "System"}}), IsEmpty());
+}
+
 TEST_F(MachinesTest, ReleasesMachinesRemovedFromThePlan) {
   Apply({{.counterset = "System", .machines = {"db1"}}});
   Apply({{.counterset = "System"}});
@@ -158,6 +176,14 @@ TEST_F(MachinesTest, ReleasesMachinesRemovedFromThePlan) {
                        HasSubstr("does not collect from db1")));
   Apply({{.counterset = "System", .machines = {"db1"}}});
   EXPECT_THAT(opened_, ElementsAre("db1", "db1"));
+}
+
+// Aggregators send names in lower case.
+TEST_F(MachinesTest, FindsMachinesInEverySpelling) {
+  Apply({{.counterset = "System", .machines = {"DB1"}}});
+  EXPECT_THAT(machines_->EnumerateInstances("db1", kSystemGuid),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       HasSubstr("not expected")));  // by its source
 }
 
 TEST_F(MachinesTest, CollectsNothingAfterStop) {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "tests/agent/collect/fake_source.h"
 #include "tests/agent/collect/test_countersets.h"
 #include "tests/support/log_capture.h"
@@ -126,6 +126,22 @@ TEST_F(PlanInForceTest, ReplacesTheAgentsOwnPlan) {
   plan_->SetOwn({.queries = {{.counterset = "Process"}}});
   EXPECT_THAT(Collected(), ElementsAre("Process", "Disk"));
   EXPECT_EQ(TextOf(plan_->Apply(nullptr)), "0: queries[0] Process");
+}
+
+// Also if its queries stay the same.
+TEST_F(PlanInForceTest, TellsTheSourceItsInstanceRules) {
+  v1::Plan plan = MakePlan(7, {"Disk"});
+  plan_->Apply(&plan);
+  EXPECT_THAT(source_->rules(), IsEmpty());
+  plan.add_instance_rules()->set_counterset("Disk");
+  plan.mutable_instance_rules(0)->add_exclude("sda");
+  plan_->Apply(&plan);
+  const InstanceRule rule = {.counterset = "Disk", .exclude = {"sda"}};
+  EXPECT_THAT(source_->rules(), ElementsAre(rule));
+  // After a restart.
+  Restart();
+  EXPECT_THAT(Collected(), ElementsAre("Disk"));
+  EXPECT_THAT(source_->rules(), ElementsAre(rule));
 }
 
 TEST_F(PlanInForceTest, RejectsInvalidPlans) {

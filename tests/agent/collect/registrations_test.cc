@@ -95,24 +95,25 @@ TEST(LoadRegistration, UsesLocalizedNamesWithoutEnglishOnes) {
   EXPECT_EQ(named.counters[0].name, "Processes");
 }
 
-// PdhSetCounterScaleFactor accepts -7 to 7.
+// PERF_COUNTER_REG_INFO allows -10 to 10.
 TEST(LoadRegistration, ResetsInvalidScales) {
   CountersetRegistration wild = WithHelp();
-  wild.counters[0].default_scale = 7;
-  wild.counters[1].default_scale = -7;
-  wild.counters[2].default_scale = 8;
+  wild.counters[0].default_scale = 10;
+  wild.counters[1].default_scale = -10;
+  wild.counters[2].default_scale = 11;
   wild.counters[3].default_scale = INT32_MIN;
   FakeSource source({wild});
   std::vector<std::string> warnings;
   ASSERT_OK_AND_ASSIGN(const auto registration,
                        LoadRegistration(source, testing::kDiskGuid, &warnings));
-  EXPECT_EQ(registration.counters[0].default_scale, 7);
-  EXPECT_EQ(registration.counters[1].default_scale, -7);
+  EXPECT_EQ(registration.counters[0].default_scale, 10);
+  EXPECT_EQ(registration.counters[1].default_scale, -10);
   EXPECT_EQ(registration.counters[2].default_scale, 0);
   EXPECT_EQ(registration.counters[3].default_scale, 0);
-  EXPECT_THAT(warnings,
-              ElementsAre(HasSubstr("DefaultScale is 8, not between -7 and 7"),
-                          HasSubstr("DefaultScale is -2147483648")));
+  EXPECT_THAT(
+      warnings,
+      ElementsAre(HasSubstr("DefaultScale is 11, not between -10 and 10"),
+                  HasSubstr("DefaultScale is -2147483648")));
 }
 
 TEST(LoadRegistrations, AreSortedByName) {

@@ -3,11 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "agent/source/combined_source.h"
+#include "agent/source/deadline_source.h"
+#include "tests/agent/collect/fake_source.h"
 #include "tests/agent/collect/test_countersets.h"
 
 namespace fleetperf::agent {
@@ -48,6 +53,19 @@ Resolution Resolve(const std::vector<PlannedQuery>& queries) {
                      testing::TestRegistrations());
 }
 
+TEST(ResolvePlan, NamesRulesOfUnknownCountersets) {
+  const auto problems = [](const std::string& counterset) {
+    return ResolvePlan({.rules = {{.counterset = counterset}}}, "web-1",
+                       testing::TestRegistrations())
+        .rule_problems;
+  };
+  EXPECT_THAT(problems("d*k"), IsEmpty());
+  EXPECT_THAT(problems("{0000000d-0000-0000-0000-000000000000}"), IsEmpty());
+  EXPECT_THAT(problems("Dis"),
+              ElementsAre("include or exclude: there is no counterset \"Dis\"; "
+                          "did you mean \"Disk\"?"));
+}
+
 TEST(ResolvePlan, FindsCountersetsAndCounters) {
   const struct {
     PlannedQuery query;
@@ -74,6 +92,25 @@ TEST(ResolvePlan, FindsCountersetsAndCounters) {
         << test.query.counterset << " "
         << absl::StrJoin(test.query.counters, ", ");
   }
+}
+
+// All queries of a counterset share its definition.
+TEST(ResolvePlan, AddsTheAggregatesOfAllQueriesOfACounterset) {
+  const Resolution resolution = Resolve(
+      {{.counterset = "System", .counters = {"id:1"}, .aggregates = {"b"}},
+       {.counterset = "S*",
+        .counters = {"id:2"},
+        .interval = absl::Minutes(1),
+        .aggregates = {"a", "b"}},
+       {.counterset = "System", .aggregates = {"c"}, .machines = {"db-1"}},
+       {.counterset = "Disk"}});
+  EXPECT_THAT(Problems(resolution), IsEmpty());
+  ASSERT_EQ(resolution.queries.size(), 3);
+  EXPECT_THAT(resolution.queries[0].registration.aggregates,
+              ElementsAre("a", "b"));
+  EXPECT_EQ(resolution.queries[1].registration,
+            resolution.queries[0].registration);
+  EXPECT_THAT(resolution.queries[2].registration.aggregates, IsEmpty());
 }
 
 TEST(ResolvePlan, AddsCountersThatFormulasNeed) {
@@ -275,6 +312,72 @@ TEST(ResolvePlan, ReportsNamesWithoutAMatch) {
           "3: there is no counterset "
           "\"{0000000d-0000-0000-0000-00000000000a}\"",
           "4: counterset \"System\" has no counter \"id:3\""));
+}
+
+// Through the sources that an agent puts around that of its machine.
+TEST(ResolvePlan, BoundsTheQueriesOfACounterset) {
+  std::vector<PlannedQuery> queries;
+  for (int i = 1; i <= 17; ++i) {
+    queries.push_back({.counterset = "Disk",
+                       .instances = {absl::StrCat("sd", i)},
+                       .interval = absl::Seconds(i)});
+  }
+  const Resolution resolution = Resolve(queries);
+  EXPECT_EQ(resolution.queries.size(), 16u);
+  EXPECT_THAT(
+      Problems(resolution),
+      ElementsAre("16: counterset \"Disk\" has more than 16 queries that "
+                  "differ in their interval, counters or instances; use "
+                  "fewer"));
+}
+
+TEST(ResolvePlan, BoundsItsProblems) {
+  PlannedQuery query = {.counterset = "*"};
+  for (int i = 0; i < 1000; ++i) {
+    query.counters.push_back(absl::StrCat("absent ", i));
+  }
+  const auto problems = Problems(Resolve({query, query}));
+  EXPECT_EQ(problems.size(), 201u);
+  EXPECT_EQ(problems.back(),
+            "0: the plan has further problems, which are omitted");
+}
+
+// Each query names other instances of all countersets. To compare them all
+// would take minutes, and to keep them gigabytes.
+TEST(ResolvePlan, BoundsItsCost) {
+  std::vector<PlannedQuery> queries;
+  for (int i = 0; i < 40; ++i) {
+    PlannedQuery& query = queries.emplace_back();
+    query.counterset = "*";
+    query.interval = absl::Seconds(i + 1);
+    for (int name = 0; name < 250; ++name) {
+      query.instances.push_back(absl::StrCat(i, "-", name));
+    }
+  }
+  const Resolution resolution = Resolve(queries);
+  EXPECT_LE(resolution.queries.size(),
+            16 * testing::TestRegistrations().size());
+  ASSERT_FALSE(resolution.problems.empty());
+  EXPECT_EQ(resolution.problems.back().planned, 39u);
+  EXPECT_THAT(resolution.problems.back().message,
+              ::testing::HasSubstr("not collected: the plan names too many "
+                                   "instances"));
+}
+
+TEST(DefineAndResolve, TellsTheSourceItsInstanceRules) {
+  auto machine =
+      std::make_unique<testing::FakeSource>(testing::TestRegistrations());
+  const testing::FakeSource& asked = *machine;
+  const auto source = MakeDeadlineSource(
+      CombineSources(std::move(machine),
+                     std::make_unique<testing::FakeSource>(
+                         std::vector<perflib::CountersetRegistration>())),
+      "web-1", absl::Seconds(10));
+  const Plan plan = {.rules = {{.counterset = "Disk", .exclude = {"sda"}}}};
+  std::vector<perflib::CountersetRegistration> registrations =
+      testing::TestRegistrations();
+  DefineAndResolve(*source, plan, "web-1", &registrations);
+  EXPECT_EQ(asked.rules(), plan.rules);
 }
 
 }  // namespace

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "agent/deliver/batch_builder.h"
 #include "agent/deliver/conversation.h"
-#include "base/files.h"
-#include "base/native_path.h"
+#include "agent/deliver/spool/spool_files.h"
+#include "fleetperf/v1/spool.pb.h"
 #include "tests/agent/deliver/conversation_fixture.h"
 #include "tests/support/gate.h"
 #include "tests/support/log_capture.h"
-#include "tests/support/sqlite_spool.h"
 #include "tests/support/status_matchers.h"
 
 namespace fleetperf::agent {
@@ -105,22 +105,35 @@ TEST_F(AnswersTest, ReconnectsIfWelcomeLacksAnEpoch) {
 class UnnamedEpochTest : public ConversationTest {
  protected:
   void SetUp() override {
-    const std::string directory = temp_.File("state");
-    ASSERT_OK(MakeDirectories(directory));
-    // Each content is field 3 of v1::BatchContent.
-    ASSERT_OK(testing::MakeSqliteSpool(ResolvePath(directory, "spool.sqlite"),
-                                       R"(
-      CREATE TEMP TABLE numbers AS
-        WITH RECURSIVE numbers(n) AS
-          (SELECT 1 UNION ALL SELECT n + 1 FROM numbers LIMIT 1001)
-        SELECT n FROM numbers;
-      INSERT INTO epochs SELECT n, n + 10000, 0, 0, 1 FROM numbers;
-      INSERT INTO batches
-        SELECT (n << 40) + 1, 0, 1, 7, 7, x'', NULL, 1, 3, 3, x'1a0107'
-        FROM numbers;
-    )"));
+    WriteSpool();
     StartWithDirectory();
     ASSERT_OK(delivery_->spool().AwaitSaved());
+  }
+
+ private:
+  void WriteSpool() {
+    ASSERT_OK_AND_ASSIGN(const auto files,
+                         SpoolFiles::Open({.directory = temp_.File("state")}));
+    constexpr uint32_t kProcesses = 1001;
+    v1::SpoolRecord state;
+    state.set_version(kSpoolVersion);
+    state.set_process(kProcesses);
+    std::vector<HeldBatch> batches;
+    for (uint32_t process = 1; process <= kProcesses; ++process) {
+      v1::SpoolEpoch* epoch = state.add_epochs();
+      epoch->set_number(process);
+      epoch->set_epoch(10'000 + process);
+      epoch->set_last_sequence(1);
+      v1::BatchContent content;
+      content.add_retired_instances(process);
+      HeldBatch& batch = batches.emplace_back();
+      batch.spooled.place = {.epoch = process, .sequence = 1};
+      batch.spooled.ticks.ticks = 1;
+      batch.SetBatch(PackBatch(content.SerializeAsString()));
+      if (process == kProcesses) break;  // its definitions are in the log
+      ASSERT_OK(files->WriteDefinitions(process, {v1::Definitions()}));
+    }
+    ASSERT_OK(files->BeginSegment({state}, kProcesses, &batches));
   }
 };
 

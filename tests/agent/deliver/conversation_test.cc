@@ -442,6 +442,27 @@ TEST_F(ConversationTest, AnswersInvalidRequests) {
   EXPECT_THAT(asked_, IsEmpty());
 }
 
+// The message would end the stream, and so would the one of the next stream.
+TEST_F(ConversationTest, ListsNoMoreInstancesThanAMessageMayHave) {
+  std::vector<perflib::InstanceName> present;
+  agent_.enumerate_instances = [&](const std::string&, const perflib::Guid&)
+      -> absl::StatusOr<std::vector<perflib::InstanceName>> { return present; };
+  Converse();
+  v1::CollectResponse question;
+  question.mutable_enumerate_instances()->set_counterset(kGuid);
+  const auto list = [&] {
+    return conversation_->Handle(question)().instance_list();
+  };
+  present.assign(100'000, {"some name", 1});
+  EXPECT_EQ(list().instances_size(), 100'000);
+  present.push_back({"one more", 1});
+  EXPECT_EQ(list().instances_size(), 0);
+  EXPECT_THAT(list().error(), HasSubstr("cannot list 100001 instances"));
+  present.assign(1025, {std::string(4096, 'x'), 1});
+  EXPECT_EQ(list().instances_size(), 0);
+  EXPECT_THAT(list().error(), HasSubstr("4198400 bytes of names"));
+}
+
 TEST_F(ConversationTest, IgnoresMessagesOfLaterVersions) {
   AddBatches(1);
   Converse();

@@ -1,6 +1,5 @@
 #include "tests/agent/deliver/fake_aggregator.h"
 
-#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
 
@@ -99,10 +98,12 @@ void FakeStream::WriteMore() {
   }
 }
 
-FakeAggregator::FakeAggregator(const std::string& address) {
+FakeAggregator::FakeAggregator(
+    const std::string& address,
+    const std::shared_ptr<grpc::ServerCredentials>& credentials) {
   grpc::ServerBuilder builder;
   int port = 0;
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(address, credentials, &port);
   builder.RegisterService(this);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) throw std::runtime_error("cannot listen " + address);

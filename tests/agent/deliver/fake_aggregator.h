@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_TESTS_AGENT_DELIVER_FAKE_AGGREGATOR_H_
 #define FLEETPERF_TESTS_AGENT_DELIVER_FAKE_AGGREGATOR_H_
 
+#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 
 #include <deque>
@@ -52,8 +53,11 @@ class FakeStream
 
 class FakeAggregator : public v1::CollectionService::CallbackService {
  public:
-  // Listens at a free port, or at the address of a previous aggregator.
-  explicit FakeAggregator(const std::string& address = "127.0.0.1:0");
+  // Listens at a free port, or at the address of a previous aggregator; without
+  // TLS unless there are credentials.
+  explicit FakeAggregator(const std::string& address = "127.0.0.1:0",
+                          const std::shared_ptr<grpc::ServerCredentials>&
+                              credentials = grpc::InsecureServerCredentials());
   // Cancels open streams.
   ~FakeAggregator() override;
 

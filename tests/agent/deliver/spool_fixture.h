@@ -15,7 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/deliver/spool.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "tests/agent/deliver/batch_content.h"
 #include "tests/support/gate.h"

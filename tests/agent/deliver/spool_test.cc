@@ -338,6 +338,12 @@ TEST_F(SpoolTest, RefusesSecondProcess) {
   EXPECT_THAT(Spool::Open(Options()).status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("is in use by another process")));
+#ifndef _WIN32  // where an open file cannot be removed
+  std::filesystem::remove(directory_ + "/spool.lock");
+  EXPECT_THAT(Spool::Open(Options()).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("is in use by another process")));
+#endif
 }
 
 TEST_F(SpoolTest, NamesUnusableDirectory) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "agent/deliver/catalogue.h"
 #include "agent/deliver/uplink.h"
 #include "tests/agent/deliver/fake_aggregator.h"
@@ -65,7 +66,8 @@ class UplinkTest : public ::testing::Test {
             .on_disconnect = [this] { ++disconnects_; },
             .clock = clock_,
         },
-        .counts = &counts_});
+        .counts = &counts_,
+        .on_stuck = [this] { stuck_.Notify(); }});
   }
 
   // Starts the uplink and welcomes it. No batch is durable yet.
@@ -166,6 +168,7 @@ class UplinkTest : public ::testing::Test {
   std::atomic<bool> report_has_changed_ = false;
   const Clock* clock_ = &Clock::Real();
   UplinkCounts counts_;
+  absl::Notification stuck_;
   std::optional<Uplink> uplink_;
   std::optional<testing::FakeAggregator> aggregator_{std::in_place};
 };

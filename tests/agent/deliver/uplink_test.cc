@@ -24,6 +24,7 @@
 #include "tests/agent/deliver/uplink_fixture.h"
 #include "tests/support/gate.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/no_new_threads.h"
 #include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_directory.h"
@@ -130,6 +131,40 @@ TEST_F(UplinkTest, ResendsToARestartedAggregator) {
   EXPECT_THAT(ReceiveBatches(second, 3), ElementsAre(2, 3, 4));
   SendAck(second, 4);
   EXPECT_TRUE(AllIsSettled());
+}
+
+TEST_F(UplinkTest, ConnectsWithOtherSettingsWithoutANewThread) {
+  FakeAggregator other;
+  Connect();
+  {
+    const testing::NoNewThreads no_new_threads;
+    uplink_->Disconnect();
+    EXPECT_EQ(disconnects_, 1);
+    uplink_->Connect({other.address()}, {{"role", "web"}});
+  }
+  FakeStream& stream = other.Accept();
+  EXPECT_EQ(stream.Receive().hello().labels().at("role"), "web");
+  SendWelcome(stream, /*durable=*/0);
+  AddBatch();
+  EXPECT_THAT(ReceiveBatches(stream, 1), ElementsAre(1));
+}
+
+// Half a megabyte of names without a byte.
+TEST_F(UplinkTest, EndsAStreamWhoseMessageTakesTooMuchMemory) {
+  FakeStream& stream = Connect();
+  v1::CollectResponse response;
+  v1::PlannedQuery* query = response.mutable_plan()->add_queries();
+  for (int i = 0; i < 250'000; ++i) query->add_instances();
+  stream.Send(response);
+  EXPECT_TRUE(aggregator_->Accept().Receive().has_hello());
+}
+
+TEST_F(UplinkTest, EndsWhileItIsDisconnected) {
+  Connect();
+  uplink_->Disconnect();
+  uplink_->Disconnect();
+  uplink_.reset();
+  EXPECT_EQ(disconnects_, 1);
 }
 
 TEST_F(UplinkTest, MovesToTheNextAggregatorAndReturnsToTheFirst) {
@@ -313,6 +348,42 @@ TEST_F(UplinkTest, SendsAChangedReportWithinTenSeconds) {
   report_has_changed_ = true;
   clock.Advance(absl::Seconds(10));
   EXPECT_EQ(stream.ReceiveReport().version(), 9);
+  uplink_.reset();
+}
+
+// The time between two looks of the watchdog.
+constexpr absl::Duration kWatch = absl::Seconds(12);
+
+TEST_F(UplinkTest, ReportsAConnectionWithoutProgress) {
+  testing::SimulatedClock clock{testing::SimulatedClock::Waits::kSimulated};
+  clock_ = &clock;
+  // In three minutes of the simulated clock, gRPC neither connects nor fails:
+  // it has 20 s of the machine's clock.
+  Start({aggregator_->address()});
+  EXPECT_TRUE(aggregator_->Accept().Receive().has_hello());
+  absl::Duration waited;
+  while (!stuck_.HasBeenNotified()) {
+    clock.AwaitWaiting(kWatch);
+    clock.Advance(kWatch);
+    waited += kWatch;
+    ASSERT_LT(waited, absl::Hours(1));
+  }
+  EXPECT_GE(waited, Uplink::kStuckTime);
+  uplink_.reset();
+}
+
+TEST_F(UplinkTest, NeedsNoProgressWhileNothingIsToBeSent) {
+  testing::SimulatedClock clock{testing::SimulatedClock::Waits::kSimulated};
+  clock_ = &clock;
+  FakeStream& stream = Connect();
+  EXPECT_EQ(stream.ReceiveReport().version(), 0);
+  for (int look = 0; look < 3 * (Uplink::kStuckTime / kWatch); ++look) {
+    clock.AwaitWaiting(kWatch);
+    clock.AwaitWaiting(absl::Seconds(10));  // the uplink's thread works
+    clock.Advance(kWatch);
+  }
+  clock.AwaitWaiting(kWatch);
+  EXPECT_FALSE(stuck_.HasBeenNotified());
   uplink_.reset();
 }
 

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "agent/source/own_provider.h"
 #include "base/own_counterset.h"
 #include "perflib/block_reader.h"
 #include "perflib/block_writer.h"
@@ -105,6 +104,33 @@ class FakeMachine : public Source {
 
   const State& state_;
 };
+
+// Has a problem with each plan.
+class ProblemSource : public FakeMachine {
+ public:
+  ProblemSource(const State* state, std::string problem)
+      : FakeMachine(state), problem_(std::move(problem)) {}
+
+  DefinedCounters DefineCounters(std::vector<PlannedQuery>*) override {
+    return {.changed = {}, .problems = {{.query = 0, .message = problem_}}};
+  }
+
+ private:
+  const std::string problem_;
+};
+
+TEST(CombinedSource, DefinesCountersOfBothSources) {
+  const FakeMachine::State state;
+  const auto source =
+      CombineSources(std::make_unique<ProblemSource>(&state, "machine"),
+                     std::make_unique<ProblemSource>(&state, "own"));
+  std::vector<PlannedQuery> queries(1);
+  std::vector<std::string> problems;
+  for (const auto& problem : source->DefineCounters(&queries).problems) {
+    problems.push_back(problem.message);
+  }
+  EXPECT_THAT(problems, ElementsAre("machine", "own"));
+}
 
 class CombinedSourceTest : public ::testing::Test {
  protected:

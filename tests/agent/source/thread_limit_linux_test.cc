@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "agent/source/deadline_source.h"
-#include "agent/source/windows/v1/deadline_data.h"
+#include "agent/source/windows/v1/performance_data.h"
 #include "tests/agent/source/windows/v1_source_fixture.h"
 #include "tests/support/no_new_threads.h"
 

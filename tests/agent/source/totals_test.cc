@@ -74,6 +74,14 @@ TEST(Totals, FollowTheKindOfEachColumn) {
       ElementsAre(Eq(kAbsent), 40, 20, 7, 35));
 }
 
+TEST(Totals, TheHighestValueStaysThatOfEndedInstances) {
+  OneColumn total(TotalKind::kHighest);
+  EXPECT_EQ(total.Pass({{1, 7}, {2, 9}}), 9);
+  EXPECT_EQ(total.Pass({{1, 8}}), 9);
+  EXPECT_EQ(total.Pass({{1, kAbsent}}), kAbsent);
+  EXPECT_EQ(total.Pass({{1, 10}}), 10);
+}
+
 TEST(Totals, RetainCountsOfEndedInstances) {
   OneColumn total(TotalKind::kGrowth);
   EXPECT_EQ(total.Pass({{1, 1000}, {2, 50}}), 0);

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/certificates.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "base/status_macros.h"
+#include "base/tls/certificates.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_directory.h"
 

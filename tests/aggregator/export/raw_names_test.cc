@@ -8,11 +8,11 @@
 #include <string>
 
 #include "aggregator/export/metric_names.h"
-#include "aggregator/formula/life.h"
 #include "perflib/clocks.h"
 #include "perflib/counter_type.h"
 #include "tests/support/countersets.h"
 #include "tests/support/status_matchers.h"
+#include "values/life.h"
 
 namespace fleetperf::aggregator {
 namespace {

@@ -1,11 +1,13 @@
 #include "aggregator/export/remote_write_client.h"
 
+#include <sys/stat.h>
+
 #include <future>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/certificates.h"
-#include "base/files.h"
+#include "base/os/files.h"
+#include "base/tls/certificates.h"
 #include "tests/support/http_server.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_directory.h"
@@ -247,11 +249,44 @@ TEST_F(RemoteWriteClientTest, AuthenticatesBothSidesWithTls) {
                        HasSubstr("let tls.authority name the authority")));
   WriteSecret("authority.pem", authority.certificate);
   EXPECT_OK(client.Send("x"));
+  EXPECT_OK(client.Send("x"));
+  const auto requests = server.requests();
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[0].connection, requests[1].connection);
   target.certificate = target.key = "";
   RemoteWriteClient anonymous(target);
   EXPECT_THAT(anonymous.Send("x"),
               StatusIs(absl::StatusCode::kUnavailable, ::testing::_));
-  EXPECT_EQ(server.requests().size(), 1u);
+  EXPECT_EQ(server.requests().size(), 2u);
+}
+
+// The files are replaced after the configuration was checked.
+TEST_F(RemoteWriteClientTest, RefusesSpecialFilesOfTls) {
+  const absl::Time not_after = absl::Now() + absl::Hours(1);
+  ASSERT_OK_AND_ASSIGN(const KeyPair pair, MakeAuthority("test", not_after));
+  HttpServer server(pair.certificate, pair.key, pair.certificate);
+  EngineTarget target = TargetAt(server);
+  target.authority = WriteSecret("authority.pem", pair.certificate);
+  target.certificate = WriteSecret("own.pem", pair.certificate);
+  target.key = WriteSecret("own.key", pair.key);
+  ASSERT_EQ(mkfifo(directory_.File("fifo").c_str(), 0600), 0);
+  for (std::string EngineTarget::*file :
+       {&EngineTarget::authority, &EngineTarget::certificate,
+        &EngineTarget::key}) {
+    // In this order, because curl fails with the first one, but hangs or fills
+    // the memory with the others.
+    for (const std::string& special :
+         {std::string("/dev/null"), directory_.File("fifo"),
+          std::string("/dev/zero")}) {
+      EngineTarget changed = target;
+      changed.*file = special;
+      RemoteWriteClient client(changed);
+      ASSERT_THAT(client.Send("x"),
+                  StatusIs(absl::StatusCode::kFailedPrecondition,
+                           AllOf(HasSubstr(special),
+                                 HasSubstr("name a regular file"))));
+    }
+  }
 }
 
 }  // namespace

@@ -306,6 +306,28 @@ TEST_F(ScrapeTest, OneMachineDoesNotHideOthers) {
   EXPECT_THAT(Text(1, {"\\\\web-2\\Disk(*)\\*"}), HasSubstr("OUT_OF_RANGE"));
 }
 
+// Twelve machines of one certificate fill the text.
+TEST_F(ScrapeTest, OneCertificateDoesNotHideOthers) {
+  agent_.Ticks(1, 1, {{agent_.Disk("C:"), 5}});
+  ASSERT_OK(agent_.Send());
+  for (int i = 0; i < 12; ++i) {
+    DiskAgent evil(&store_, absl::StrCat("evil-", i));
+    ASSERT_OK(evil.Connect("certificate"));
+    evil.Ticks(1, 1, {{evil.Disk(std::string(300, 'D')), 6}});
+    ASSERT_OK(evil.Send());
+  }
+  EXPECT_THAT(Text(1), HasSubstr("evil-11"));
+  EXPECT_THAT(Text(1), Not(HasSubstr("left_out")));
+  request_.max_bytes = 16 * 200;
+  EXPECT_EQ(Text(1),
+            absl::StrCat(kQueueType, Line("queue_length", "web-1", "C:", 5, 1),
+                         "# TYPE fleetperf_scrape_machines_left_out gauge\n"
+                         "fleetperf_scrape_machines_left_out 12\n# EOF\n"));
+  request_.format = ExpositionFormat::kPrometheusText;
+  EXPECT_THAT(Text(1), HasSubstr("# left out: evil-3: beyond the share of its "
+                                 "certificate\n"));
+}
+
 TEST_F(ScrapeTest, EndsWhenTheCallerIsGone) {
   agent_.Ticks(1, 1, {{agent_.Disk("C:"), 5}});
   ASSERT_OK(agent_.Send());

@@ -104,6 +104,33 @@ TEST_F(SeriesEncoderTest, ValuesGoOnBetweenReads) {
                   Pair("transfers_per_second C:", ElementsAre("4=5", "15=5"))));
 }
 
+// Transfers are read as 0 from 5 s to 6 s, in any division into reads.
+TEST_F(SeriesEncoderTest, ACounterThatReturnsAfterAFallHasNotGrown) {
+  for (int first = 3; first <= 7; ++first) {
+    for (const int next : {first + 1, first + 2, 8}) {
+      TestStore store;
+      ASSERT_OK(store->KeepExportCursors(true));
+      DiskAgent agent(&store);
+      Reader reader(&store);
+      const uint32_t c = agent.Disk("C:");
+      std::vector<std::string> values;
+      for (int t = 1; t <= 9; ++t) {
+        const bool is_read = t < 5 || t > 6;
+        const uint64_t transfers = is_read ? 1000 + 5 * uint64_t(t) : 0;
+        agent.AddTick(agent.query, ClocksAt(t), {{c, {transfers, 1}}});
+        if (t != first && t != next && t != 9) continue;
+        ASSERT_OK(agent.Send());
+        Series series = reader.Read();
+        for (const std::string& value : series["transfers_per_second C:"]) {
+          values.push_back(value);
+        }
+      }
+      EXPECT_THAT(values, ElementsAre("2=5", "3=5", "4=5", "6=0", "8=5", "9=5"))
+          << first << " " << next;
+    }
+  }
+}
+
 TEST_F(SeriesEncoderTest, SeriesEndWithTheirInstance) {
   const uint32_t c = agent_.Disk("C:");
   const uint32_t d = agent_.Disk("D:");

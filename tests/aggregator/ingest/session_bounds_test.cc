@@ -96,7 +96,7 @@ TEST_F(SessionTest, IgnoresInvalidDefaultScales) {
   perflib::CountersetRegistration registration = DiskRegistration();
   registration.help = "a help text";
   for (size_t i = 0; i < registration.counters.size(); ++i) {
-    registration.counters[i].default_scale = static_cast<int32_t>(i) + 4;
+    registration.counters[i].default_scale = static_cast<int32_t>(i) + 7;
   }
   const uint32_t machine = writer_.Machine("web-1");
   const uint32_t disk = writer_.Counterset(registration);
@@ -120,7 +120,7 @@ TEST_F(SessionTest, IgnoresInvalidDefaultScales) {
         return absl::OkStatus();
       },
       [](const Loss&) {}));
-  EXPECT_THAT(scales, ElementsAre(4, 5, 6, 7, 0, 0, 0, 0));
+  EXPECT_THAT(scales, ElementsAre(7, 8, 9, 10, 0, 0, 0, 0));
 }
 
 TEST_F(SessionTest, CountsViolationsOfKnownLimitsOnly) {
@@ -216,7 +216,7 @@ TEST_F(SessionTest, AnIdKeepsItsFirstDefinition) {
   v1::BatchContent content;
   ASSERT_TRUE(content.ParseFromString(request.batch().payload()));
   *content.mutable_definitions() = others;
-  *request.mutable_batch() = MakeBatch(kEpoch, 2, content);
+  *request.mutable_batch() = MakeSealedBatch(kEpoch, 2, content);
   ASSERT_OK(Handle(request));
   link_->WaitForAck(2);
   const std::vector<std::string> stored = Stored();
@@ -354,7 +354,7 @@ void ComeAndGo(Ingest* ingest, const std::string& name) {
   content.mutable_blocks(0)->add_perf_time_stamp(1);
   content.mutable_blocks(0)->add_perf_freq(1);
   v1::CollectRequest batch;
-  *batch.mutable_batch() = MakeBatch(kEpoch, 1, content);
+  *batch.mutable_batch() = MakeSealedBatch(kEpoch, 1, content);
   EXPECT_THAT(session->Handle(batch),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("is not defined")));

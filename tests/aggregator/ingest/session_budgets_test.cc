@@ -40,6 +40,7 @@ class SessionBudgetsTest : public SessionTest {
     ZstdCompress(content, batch.mutable_payload());
     batch.set_compression(v1::COMPRESSION_ZSTD);
     batch.set_content_size(content.size());
+    batch.set_fingerprint(Fingerprint(batch.payload()));
     return request;
   }
   // Returns the reasons of the pauses that the agent was asked for.
@@ -102,10 +103,12 @@ TEST_F(SessionBudgetsTest, RefusesALongFirstMessage) {
   v1::CollectRequest hello = Hello();
   (*hello.mutable_hello()->mutable_labels())["rack"] =
       std::string(15 << 20, 'x');
-  EXPECT_THAT(Connect()->Handle(hello),
+  const std::string message = hello.SerializeAsString();
+  EXPECT_THAT(Connect()->HandleSerialized(message),
               StatusIs(kInvalidArgument, HasSubstr("more than 1048576")));
   // Few of them exhaust the budget.
-  for (int i = 0; i < 3; ++i) Connect()->Handle(hello).IgnoreError();
+  for (int i = 0; i < 3; ++i)
+    Connect()->HandleSerialized(message).IgnoreError();
   EXPECT_THAT(Connect()->Handle(Hello()),
               StatusIs(kResourceExhausted, HasSubstr("try again")));
   ExpectOthersWork();
@@ -170,6 +173,103 @@ TEST_F(SessionBudgetsTest, LimitsDefinitions) {
   ExpectOthersWork();
 }
 
+// Returns a field of protobuf's wire format.
+std::string Field(char tag, const std::string& bytes) {
+  std::string field(1, tag);
+  size_t size = bytes.size();
+  for (; size >= 0x80; size >>= 7) {
+    field.push_back(static_cast<char>(0x80 | (size & 0x7F)));
+  }
+  field.push_back(static_cast<char>(size));
+  return field + bytes;
+}
+
+std::string Repeat(const std::string& element, size_t count) {
+  std::string all;
+  for (size_t i = 0; i < count; ++i) all += element;
+  return all;
+}
+
+// The tags of v1::BatchContent.
+constexpr char kDefinitionsTag = 0x0A;
+constexpr char kBlocksTag = 0x12;
+constexpr char kRetiredTag = 0x1A;
+constexpr char kLossesTag = 0x22;
+// The tags of instances in v1::Definitions, and of queries in v1::BlockColumns.
+constexpr char kPartsTag = 0x22;
+
+v1::CollectRequest BatchOf(const std::string& content, uint64_t sequence) {
+  v1::CollectRequest request;
+  v1::Batch& batch = *request.mutable_batch();
+  batch.set_epoch(kEpoch);
+  batch.set_sequence(sequence);
+  ZstdCompress(content, batch.mutable_payload());
+  batch.set_compression(v1::COMPRESSION_ZSTD);
+  batch.set_content_size(static_cast<uint32_t>(content.size()));
+  batch.set_fingerprint(Fingerprint(batch.payload()));
+  return request;
+}
+
+// Elements take two bytes or less, and compress to almost nothing.
+TEST_F(SessionBudgetsTest, RejectsMoreElementsThanAreAllowed) {
+  Welcomed();
+  const std::map<std::string, std::string> contents = {
+      {"max_blocks", Repeat(Field(kBlocksTag, ""), 200'000)},
+      {"max_queries", Field(kBlocksTag, Repeat(Field(kPartsTag, ""), 200'000))},
+      {"max_columns",
+       Field(kBlocksTag, Field(kPartsTag, Repeat(Field(0x2A, ""), 2'000'000)))},
+      {"max_definitions",
+       Field(kDefinitionsTag, Repeat(Field(kPartsTag, ""), 300'000))},
+      {"max_losses", Repeat(Field(kLossesTag, ""), 200'000)},
+      {"max_retired", Field(kRetiredTag, std::string(2'000'000, 1))}};
+  for (const auto& [limit, content] : contents) {
+    ASSERT_OK(Handle(BatchOf(content, ++sequence_))) << limit;
+    clock_.Advance(session_->Pause());
+    AwaitCommits();
+    EXPECT_EQ(ingest_->FindConnection("web-1")->limits_broken[limit], 1u)
+        << limit;
+  }
+}
+
+// A batch of a hundred bytes may retire a million instances, which are removed
+// one by one.
+TEST_F(SessionBudgetsTest, ChargesRetiredInstances) {
+  Welcomed();
+  const std::string retired = Field(kRetiredTag, std::string(1'000'000, 1));
+  absl::Duration paused;
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_OK(Handle(BatchOf(retired, ++sequence_)));
+    paused += session_->Pause();
+    clock_.Advance(session_->Pause());
+  }
+  EXPECT_GT(paused, absl::Minutes(59));  // two million an hour
+  EXPECT_THAT(Reasons(), ::testing::Contains(HasSubstr("retired instances")));
+  ExpectOthersWork();
+}
+
+TEST_F(SessionBudgetsTest, CountsElementsOfMessagesBeforeItParsesThem) {
+  Welcomed();
+  const std::string instances = Repeat(Field(kPartsTag, ""), 300'000);
+  // CollectRequest.dictionary, Dictionary.definitions.
+  EXPECT_THAT(
+      session_->HandleSerialized(Field(0x1A, Field(0x12, instances))),
+      StatusIs(kInvalidArgument, HasSubstr("definitions, more than 250000")));
+  EXPECT_THAT(session_->HandleSerialized("\x0B\x0C"),  // a group
+              StatusIs(kInvalidArgument, HasSubstr("not a CollectRequest")));
+  EXPECT_OK(session_->HandleSerialized(
+      BatchOf(Field(kLossesTag, ""), ++sequence_).SerializeAsString()));
+}
+
+TEST_F(SessionBudgetsTest, LimitsDefinitionsToAShareOfTheDisk) {
+  IngestLimits limits;
+  FitDefinitions(uint64_t{1} << 40, &limits);
+  EXPECT_EQ(limits.max_definition_bytes_per_hour, 1 << 30);
+  FitDefinitions(uint64_t{8} << 30, &limits);
+  EXPECT_EQ(limits.max_definition_bytes_per_hour, 128 << 20);
+  FitDefinitions(0, &limits);
+  EXPECT_EQ(limits.max_definition_bytes_per_hour, 16 << 20);
+}
+
 TEST_F(SessionBudgetsTest, LimitsCatalogues) {
   absl::Status status;
   int catalogues = 0;
@@ -201,6 +301,34 @@ TEST_F(SessionBudgetsTest, LimitsCatalogues) {
 }
 
 // What honest agents do at most, see docs/design/decisions.md.
+// While the disk is full, batches of one certificate must not fill the memory.
+TEST_F(SessionBudgetsTest, BoundsBatchesThatAreNotStoredYet) {
+  CallerQuota& quota = CallerQuota::OfProcess();
+  quota.SetLimits(Pool::kBatchBytes, 2000);
+  const auto held = [&] { return quota.counts(Pool::kBatchBytes).held; };
+  Welcomed();
+  const auto connect = [&](const std::vector<std::string>& names) {
+    const auto session = ConnectAs(names);
+    v1::CollectRequest hello = Hello();
+    hello.mutable_hello()->set_agent(names.back());
+    EXPECT_OK(session->Handle(hello));
+    return session;
+  };
+  const auto same = connect({"web-1", "db3", "db1"});
+  const auto other = connect({"web-2"});
+  ASSERT_EQ(held(), 0);
+  gate_->Hold();
+  while (session_->HasRoom()) ASSERT_OK(session_->Handle(Batch()));
+  EXPECT_GE(held(), 2000);
+  EXPECT_FALSE(same->HasRoom());
+  EXPECT_TRUE(other->HasRoom());
+  gate_->Release();
+  AwaitCommits();
+  EXPECT_TRUE(session_->HasRoom());
+  EXPECT_EQ(held(), 0);
+  quota.SetLimits(Pool::kBatchBytes, int64_t{64} << 20);
+}
+
 TEST(CertificateBudgets, SufficeForAnHonestAgent) {
   const IngestLimits limits;
   absl::Duration now = absl::Hours(1);
@@ -215,6 +343,7 @@ TEST(CertificateBudgets, SufficeForAnHonestAgent) {
   // second of 8 bytes each.
   for (int i = 0; i < 3600 * 20; ++i) {
     budgets.Charge(Cost::kWork, 8 * kMessageWork + 8e6 / 20, now);
+    budgets.Charge(Cost::kWork, 8 * (20 * kQueryWork + 600 * kColumnWork), now);
     ASSERT_EQ(budgets.debt(now).pause, kNoPause);
     now += absl::Milliseconds(50);
   }

@@ -179,7 +179,7 @@ TEST_F(SessionTest, RejectsBatchesThatAnEarlierProcessMayNoLongerSend) {
   const uint32_t instance = writer.Instance(machine, disk, "C:");
   writer.AddTick(query, ClocksAt(1), {{instance, {1}}});
   v1::CollectRequest request;
-  *request.mutable_batch() = MakeBatch(kFormer, 1, writer.TakeContent());
+  *request.mutable_batch() = MakeSealedBatch(kFormer, 1, writer.TakeContent());
   ASSERT_OK(Handle(request));
   link_->WaitForAck(1);
   EXPECT_THAT(link_->events(), ElementsAre("reject 1", "ack 1"));
@@ -207,7 +207,7 @@ TEST_F(SessionTest, RecordsLossesReportedInARejectedBatch) {
   loss->mutable_start()->set_seconds(1'800'000'000);
   loss->mutable_end()->set_seconds(1'800'000'006);
   v1::CollectRequest request;
-  *request.mutable_batch() = MakeBatch(kEpoch, 1, content);
+  *request.mutable_batch() = MakeSealedBatch(kEpoch, 1, content);
   // The complete dictionary makes the undefined query final.
   v1::CollectRequest dictionary;
   dictionary.mutable_dictionary()->set_epoch(kEpoch);
@@ -238,7 +238,7 @@ TEST_F(SessionTest, RecoversAllLossesOfARejectedBatch) {
   dictionary.mutable_dictionary()->set_epoch(kEpoch);
   ASSERT_OK(Handle(dictionary));
   v1::CollectRequest request;
-  *request.mutable_batch() = MakeBatch(kEpoch, 1, content);
+  *request.mutable_batch() = MakeSealedBatch(kEpoch, 1, content);
   ASSERT_OK(Handle(request));
   link_->WaitForAck(1);
   EXPECT_THAT(link_->events(), ElementsAre("reject 1", "ack 1"));
@@ -326,7 +326,8 @@ TEST_F(SessionTest, DoesNotStoreCopiesFromTheEpochBeforeAFork) {
   v1::Welcome welcome = connect();
   EXPECT_EQ(welcome.epochs(0).durable_sequence(), 0);
   writer_.AddTick(query_, ClocksAt(2.5), {{instance_, {25}}});
-  *batches[1].mutable_batch() = MakeBatch(kFork, 2, writer_.TakeContent());
+  *batches[1].mutable_batch() =
+      MakeSealedBatch(kFork, 2, writer_.TakeContent());
   batches.push_back(Batch());
   for (v1::CollectRequest& batch : batches) {
     batch.mutable_batch()->set_epoch(kFork);

@@ -41,7 +41,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::kQueueLength;
 using testing::kStart;
-using testing::MakeBatch;
+using testing::MakeSealedBatch;
 using ::testing::Pair;
 using ::testing::SizeIs;
 using testing::StatusIs;
@@ -211,13 +211,12 @@ class GatedStore : public testing::StoreWrapper {
     if (!status.ok()) return status;
     return StoreWrapper::HasBatch(epoch_number, sequence, fingerprint);
   }
-  absl::Status PutMachine(const v1::Machine& machine,
-                          absl::string_view catalogue_hash) override {
+  absl::Status PutMachine(const StoredMachine& machine) override {
     {
       absl::MutexLock lock(&mutex_);
       if (!room_.ok()) return room_;
     }
-    return StoreWrapper::PutMachine(machine, catalogue_hash);
+    return StoreWrapper::PutMachine(machine);
   }
 
  private:
@@ -319,7 +318,7 @@ class SessionTest : public ::testing::Test {
                     {{instance_, {sequence}}});
     v1::CollectRequest request;
     *request.mutable_batch() =
-        MakeBatch(kEpoch, sequence, writer_.TakeContent());
+        MakeSealedBatch(kEpoch, sequence, writer_.TakeContent());
     return request;
   }
   // Returns a batch with a tick, but also with a loss that the agent may not

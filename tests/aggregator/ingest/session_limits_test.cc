@@ -48,7 +48,7 @@ class TimedAgent {
     }
     v1::CollectRequest request;
     *request.mutable_batch() =
-        MakeBatch(kEpoch, ++sequence_, writer_.TakeContent());
+        MakeSealedBatch(kEpoch, ++sequence_, writer_.TakeContent());
     return session_->Handle(std::move(request));
   }
   void AwaitAll() { link_->WaitForAck(sequence_); }

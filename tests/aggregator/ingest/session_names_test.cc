@@ -57,20 +57,5 @@ TEST_F(SessionNamesTest, StoresAMachineUnderOneName) {
   EXPECT_THAT(store_->directory().Machines(), ElementsAre("web-1"));
 }
 
-// An agent of an earlier version knows only its own spelling.
-TEST_F(SessionNamesTest, AsksAnAgentByItsOwnSpelling) {
-  Welcomed(HelloOf("WEB-1"));
-  std::thread asking([&] {
-    ingest_->EnumerateInstances({"web-1"}, DiskRegistration().guid,
-                                absl::Minutes(1));
-  });
-  const v1::EnumerateInstances question = link_->WaitForQuestion();
-  EXPECT_EQ(question.machine(), "WEB-1");
-  v1::CollectRequest answer;
-  answer.mutable_instance_list()->set_request_id(question.request_id());
-  EXPECT_OK(Handle(answer));
-  asking.join();
-}
-
 }  // namespace
 }  // namespace fleetperf::aggregator

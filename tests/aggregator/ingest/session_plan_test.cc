@@ -109,6 +109,32 @@ TEST_F(SessionPlanTest, SendsOnlyChangedPlans) {
   EXPECT_THAT(Plans(), ElementsAre("own"));
 }
 
+TEST_F(SessionPlanTest, APlanAwaitsNewSamples) {
+  const auto has_samples = [&] {
+    return ingest_->FindConnection("web-1")->has_samples;
+  };
+  v1::PlanReport report;
+  planner_.SetEntries({Entry("Disk")});
+  Welcomed();
+  report.set_version(1);
+  ASSERT_OK(Report(report));
+  ASSERT_OK(Handle(Batch()));
+  EXPECT_TRUE(has_samples());
+  planner_.SetEntries({Entry("Disk")});  // the same plan
+  EXPECT_TRUE(has_samples());
+  planner_.SetEntries({Entry("System")});
+  EXPECT_FALSE(has_samples());
+  // Samples of the former plan were on their way.
+  ASSERT_OK(Handle(Batch()));
+  report.set_version(2);
+  ASSERT_OK(Report(report));
+  EXPECT_FALSE(has_samples());
+  ASSERT_OK(Handle(Batch()));
+  EXPECT_TRUE(has_samples());
+  ASSERT_OK(Report(report));  // a query has failed
+  EXPECT_TRUE(has_samples());
+}
+
 TEST_F(SessionPlanTest, SendsNoPlanBeforeWelcome) {
   gate_->Hold();
   session_ = Connect();

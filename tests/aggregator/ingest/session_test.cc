@@ -11,6 +11,10 @@
 namespace fleetperf::aggregator {
 namespace {
 
+using ::testing::_;
+using ::testing::Contains;
+using ::testing::Not;
+
 TEST_F(SessionTest, RequiresExactlyOneHelloAtTheStart) {
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   session_ = Connect();
@@ -142,7 +146,7 @@ TEST_F(SessionTest, RejectsOnlyBatchesThatUseAnInvalidDefinition) {
                     {{instance_, {sequence}}, {bad, {1}}});
     v1::CollectRequest request;
     *request.mutable_batch() =
-        MakeBatch(kEpoch, sequence, writer_.TakeContent());
+        MakeSealedBatch(kEpoch, sequence, writer_.TakeContent());
     return request;
   };
   const v1::CollectRequest second = bad_batch();
@@ -222,6 +226,7 @@ TEST_F(SessionTest, RejectsATooLargeBatchByLimitNameAndContinues) {
   ZstdCompress(zeros, bomb.mutable_batch()->mutable_payload());
   bomb.mutable_batch()->set_compression(v1::COMPRESSION_ZSTD);
   bomb.mutable_batch()->set_content_size(100'000);
+  bomb.mutable_batch()->set_fingerprint(Fingerprint(bomb.batch().payload()));
   ASSERT_OK(Handle(bomb));
   ASSERT_OK(Handle(Batch()));
   link_->WaitForAck(3);
@@ -239,12 +244,9 @@ TEST_F(SessionTest, RejectsATooLargeBatchByLimitNameAndContinues) {
 // disk, or anything else in between, may change a batch into another valid one.
 TEST_F(SessionTest, RejectsADamagedPayloadAndContinues) {
   Welcomed();
-  v1::CollectRequest sound = Batch();
-  sound.mutable_batch()->set_fingerprint(Fingerprint(sound.batch().payload()));
-  ASSERT_OK(Handle(sound));
+  ASSERT_OK(Handle(Batch()));
   v1::CollectRequest damaged = Batch();
-  damaged.mutable_batch()->set_fingerprint(
-      Fingerprint(damaged.batch().payload()) ^ 1);
+  damaged.mutable_batch()->set_fingerprint(damaged.batch().fingerprint() ^ 1);
   ASSERT_OK(Handle(damaged));
   ASSERT_OK(Handle(Batch()));
   link_->WaitForAck(3);
@@ -255,6 +257,17 @@ TEST_F(SessionTest, RejectsADamagedPayloadAndContinues) {
               HasSubstr("Batch.payload is damaged"));
   EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "3 C: 3"));
   EXPECT_THAT(store_.ReadLosses("web-1"), SizeIs(1));
+}
+
+TEST_F(SessionTest, RejectsABatchWithoutFingerprint) {
+  Welcomed();
+  ASSERT_OK(Handle(Batch()));
+  v1::CollectRequest unsealed = Batch();
+  unsealed.mutable_batch()->clear_fingerprint();
+  ASSERT_OK(Handle(unsealed));
+  ASSERT_OK(Handle(Batch()));
+  link_->WaitForAck(3);
+  EXPECT_THAT(Stored(), ElementsAre("1 C: 1", "3 C: 3"));
 }
 
 TEST_F(SessionTest, TellsAgentsThePace) {
@@ -288,6 +301,153 @@ TEST_F(SessionTest, AcceptsAReconnectOnlyFromTheSameProcess) {
   other->Close();
   session_->Close();
   EXPECT_OK(Connect()->Handle(Hello(1, 0, kEpoch + 1)));
+}
+
+// Two machines with one certificate.
+TEST_F(SessionTest, NamesBothAgentsOfOneName) {
+  Welcomed();
+  EXPECT_EQ(ingest_->FindConnection("web-1")->conflicting_address, "");
+  const testing::LogCapture log;
+  for (int i = 0; i < 3; ++i) {
+    const auto other = Connect("box:2");
+    EXPECT_THAT(other->Handle(Hello(1, 0, kEpoch + 1)),
+                StatusIs(absl::StatusCode::kAlreadyExists,
+                         HasSubstr("is connected from box:1")));
+    other->Close();
+  }
+  EXPECT_THAT(
+      log.Lines(),
+      ElementsAre(AllOf(
+          HasSubstr("warning"), HasSubstr("two agents are named \"web-1\""),
+          HasSubstr("connected from box:1"), HasSubstr("refused from box:2"))));
+  EXPECT_EQ(ingest_->counts().conflicts, 3);
+  EXPECT_EQ(ingest_->FindConnection("web-1")->address, "box:1");
+  EXPECT_EQ(ingest_->FindConnection("web-1")->conflicting_address, "box:2");
+  clock_.Advance(absl::Minutes(11));
+  EXPECT_EQ(ingest_->FindConnection("web-1")->conflicting_address, "");
+}
+
+// A machine that was cloned with its agent's state. Its first stream looks like
+// that of a restarted agent, until the first agent comes back.
+TEST_F(SessionTest, NamesAMachineAndItsClone) {
+  const testing::LogCapture log;
+  Welcomed();
+  const std::shared_ptr<Session> original = session_;
+  const auto clone = Connect("box:2", kEpoch + 1);
+  ASSERT_OK(clone->Handle(HelloAfter(kEpoch, kEpoch + 1)));
+  original->Close();
+  EXPECT_EQ(ingest_->FindConnection("web-1")->address, "box:2");
+  EXPECT_EQ(ingest_->counts().conflicts, 0);
+  EXPECT_EQ(ingest_->counts().replacements, 1);
+  EXPECT_THAT(log.Lines(), Contains(AllOf(HasSubstr("info"),
+                                          HasSubstr("connected from box:2"),
+                                          HasSubstr("box:1"))));
+
+  const auto back = Connect("box:1");
+  EXPECT_THAT(back->Handle(Hello()),
+              StatusIs(absl::StatusCode::kAlreadyExists,
+                       HasSubstr("is connected from box:2")));
+  EXPECT_EQ(ingest_->counts().conflicts, 1);
+  EXPECT_EQ(ingest_->FindConnection("web-1")->conflicting_address, "box:1");
+  EXPECT_THAT(log.Lines(), Contains(AllOf(HasSubstr("warning"),
+                                          HasSubstr("connected from box:2"),
+                                          HasSubstr("refused from box:1"))));
+  back->Close();
+  clone->Close();
+}
+
+// Two virtual machines that were made from one snapshot of a running one: their
+// agents have the same epoch, so each can replace the other.
+TEST_F(SessionTest, NamesClonesThatReplaceEachOther) {
+  const testing::LogCapture log;
+  const auto connect = [&](const std::string& address) {
+    auto session = Connect(address);
+    EXPECT_OK(session->Handle(Hello()));
+    return session;
+  };
+  const auto first = connect("box:1");
+  const auto clone = connect("hut:1");
+  first->Close();
+  EXPECT_EQ(ingest_->FindConnection("web-1")->conflicting_address, "");
+  EXPECT_THAT(
+      log.Lines(),
+      Contains(AllOf(HasSubstr("warning"), HasSubstr("connected from hut:1"),
+                     HasSubstr("connected from box:1"),
+                     HasSubstr("address has changed, or the machine was"))));
+
+  const auto back = connect("box:2");
+  clone->Close();
+  EXPECT_EQ(ingest_->FindConnection("web-1")->address, "box:2");
+  EXPECT_EQ(ingest_->FindConnection("web-1")->conflicting_address, "hut:1");
+  EXPECT_THAT(ingest_->conflicting_agents(), ElementsAre("web-1"));
+  EXPECT_EQ(ingest_->counts().replacements, 2);
+  EXPECT_THAT(
+      log.Lines(),
+      Contains(AllOf(HasSubstr("warning"),
+                     HasSubstr("two agents are named \"web-1\", and replace "
+                               "each other in turns: one from box:2, the other "
+                               "one from hut:1"),
+                     HasSubstr("a state directory of its own"))));
+  // The next stream of the clone is the same conflict.
+  const auto again = connect("hut:3");
+  back->Close();
+  EXPECT_EQ(ingest_->FindConnection("web-1")->conflicting_address, "box:2");
+
+  clock_.Advance(absl::Minutes(11));
+  EXPECT_EQ(ingest_->FindConnection("web-1")->conflicting_address, "");
+  EXPECT_THAT(ingest_->conflicting_agents(), IsEmpty());
+  again->Close();
+}
+
+TEST_F(SessionTest, ChangedAddressIsNoConflict) {
+  const testing::LogCapture log;
+  std::shared_ptr<Session> last;
+  const auto connect = [&](const std::string& address) {
+    const auto session = Connect(address);
+    EXPECT_OK(session->Handle(Hello()));
+    if (last != nullptr) last->Close();
+    last = session;
+    EXPECT_THAT(ingest_->conflicting_agents(), IsEmpty()) << address;
+  };
+  for (const char* address : {"box:1", "box:2", "hut:1", "pub:1"}) {
+    connect(address);
+  }
+  EXPECT_EQ(ingest_->counts().replacements, 2);
+  clock_.Advance(absl::Minutes(11));
+  connect("hut:2");
+  EXPECT_THAT(log.Lines(), Not(Contains(HasSubstr("two agents"))));
+  last->Close();
+}
+
+TEST_F(SessionTest, NameConflictEndsWithItsStream) {
+  Welcomed();
+  const auto other = Connect("box:2", kEpoch + 1);
+  EXPECT_THAT(other->Handle(Hello(1, 0, kEpoch + 1)),
+              StatusIs(absl::StatusCode::kAlreadyExists, _));
+  // The conflict outlasts a connection that is replaced.
+  const auto before = session_;
+  Welcomed();
+  before->Close();
+  EXPECT_EQ(ingest_->FindConnection("web-1")->conflicting_address, "box:2");
+  EXPECT_THAT(ingest_->conflicting_agents(), ElementsAre("web-1"));
+  session_->Close();
+  EXPECT_THAT(ingest_->conflicting_agents(), IsEmpty());
+  const auto successor = Connect("box:2", kEpoch + 1);
+  EXPECT_OK(successor->Handle(Hello(1, 0, kEpoch + 1)));
+  EXPECT_EQ(ingest_->FindConnection("web-1")->conflicting_address, "");
+  successor->Close();
+}
+
+TEST_F(SessionTest, KnowsWhetherAStreamBroughtSamples) {
+  Welcomed();
+  EXPECT_FALSE(ingest_->FindConnection("web-1")->has_samples);
+  ASSERT_OK(Handle(BadBatch()));  // rejected
+  EXPECT_FALSE(ingest_->FindConnection("web-1")->has_samples);
+  ASSERT_OK(Handle(Batch()));
+  EXPECT_TRUE(ingest_->FindConnection("web-1")->has_samples);
+  link_->WaitForAck(2);
+  Welcomed(Hello(3, 2));
+  EXPECT_FALSE(ingest_->FindConnection("web-1")->has_samples);
 }
 
 TEST_F(SessionTest, LogsAnAgentThatReconnectsAllTheTimeOnce) {
@@ -412,7 +572,7 @@ TEST_F(SessionTest, RefusesAMachineOnlyWhileItIsForgotten) {
   // Another agent's plan may have the machine.
   v1::Machine other;
   other.set_name("db1");
-  ASSERT_OK(store_->PutMachine(other, ""));
+  ASSERT_OK(store_->PutMachine({other}));
   writer_.Machine("db1");
   gate_->on_forget = [&] {
     EXPECT_THAT(Handle(Batch()), StatusIs(absl::StatusCode::kUnavailable,
@@ -483,7 +643,7 @@ TEST_F(SessionTest, RejectsALossOfAnUnauthorizedMachine) {
   loss->mutable_start()->set_seconds(1);
   loss->mutable_end()->set_seconds(2);
   v1::CollectRequest request;
-  *request.mutable_batch() = MakeBatch(kEpoch, 1, content);
+  *request.mutable_batch() = MakeSealedBatch(kEpoch, 1, content);
   EXPECT_OK(Handle(request));
   link_->WaitForAck(1);
   const auto responses = link_->Take();

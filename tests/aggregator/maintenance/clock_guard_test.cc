@@ -206,7 +206,7 @@ TEST_F(ClockGuardTest, KeepsHoldingAfterARestart) {
   EXPECT_FALSE(IsHeld());
 }
 
-// A store of an earlier version has no recorded time.
+// The write of the time may have failed, or its record is damaged.
 TEST(ClockGuard, UsesTheNewestBatchIfNoTimeWasRecorded) {
   testing::SimulatedClock clock;
   for (const bool is_in_log : {true, false}) {

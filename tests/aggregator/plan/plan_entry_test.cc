@@ -71,6 +71,25 @@ plans:
                                        .name = "web: queries[0]"}));
 }
 
+TEST(ReadPlans, ReadsInstanceRules) {
+  ASSERT_OK_AND_ASSIGN(const auto entries, Read(R"(
+plans:
+  - name: all
+    queries: []
+    include: {PhysicalDisk: 'nvme*'}
+    exclude:
+      LogicalDisk: [/mnt/nas, '/net/*']
+      PhysicalDisk: [nvme9n1]
+)"));
+  ASSERT_THAT(entries, SizeIs(1));
+  EXPECT_THAT(entries[0].rules,
+              ElementsAre(InstanceRule{.counterset = "LogicalDisk",
+                                       .exclude = {"/mnt/nas", "/net/*"}},
+                          InstanceRule{.counterset = "PhysicalDisk",
+                                       .include = {"nvme*"},
+                                       .exclude = {"nvme9n1"}}));
+}
+
 TEST(ReadPlans, ReturnsNoPlansWithoutTheList) {
   EXPECT_THAT(Read("{}").value(), IsEmpty());
   EXPECT_THAT(Read("plans: []").value(), IsEmpty());
@@ -102,6 +121,13 @@ TEST(ReadPlans, ReportsErrorsWithFileAndLine) {
       {"plans:\n- name: a\n  queries:\n  - counterset: System\n"
        "    interval: 100ms\n",
        "aggregator.yaml:5: plans[0].queries[0].interval: 100ms is too short"},
+      {"plans:\n- name: a\n  queries: []\n  exclude: [/mnt]\n",
+       "aggregator.yaml:4: plans[0].exclude: expected \"name: [values]\""},
+      {"plans:\n- name: a\n  queries: []\n  exclude: {A: {b: c}}\n",
+       "aggregator.yaml:4: plans[0].exclude: expected \"name: [values]\""},
+      {"plans:\n- name: a\n  queries: []\n  include: {LogicalDisk: []}\n",
+       "aggregator.yaml:4: plans[0].include: \"LogicalDisk\" needs a "
+       "counterset's name and at least one pattern"},
       {"plans:\n- name: a\n  queries:\n  - counters: x\n",
        "aggregator.yaml:4: plans[0].queries[0].counterset: is missing"},
   };

@@ -71,6 +71,30 @@ TEST_F(PlannerTest, PlansTheAgentsOwnQueriesIfNoEntryMatches) {
   EXPECT_THAT(Planned("mail-2"), IsEmpty());
 }
 
+TEST_F(PlannerTest, PlansTheInstanceRulesOfAllMatchingEntries) {
+  PlanEntry all = Entry("*", "System");
+  all.rules = {{.counterset = "LogicalDisk", .exclude = {"/mnt/*"}}};
+  PlanEntry web = Entry("web-*", "Memory");
+  web.rules = {{.counterset = "PhysicalDisk",
+                .include = {"sd*", "nvme*"},
+                .exclude = {"sdz"}}};
+  planner_.SetEntries({all, web});
+  const auto rules = [this](const std::string& agent) {
+    std::vector<InstanceRule> from;
+    const v1::Plan plan = planner_.PlanFor(Agent(agent));
+    for (const v1::InstanceRule& rule : plan.instance_rules()) {
+      from.push_back(FromProto(rule));
+    }
+    return from;
+  };
+  EXPECT_THAT(rules("db-1"), ElementsAre(all.rules[0]));
+  EXPECT_THAT(rules("web-1"), ElementsAre(all.rules[0], web.rules[0]));
+  const v1::Plan before = planner_.PlanFor(Agent("web-1"));
+  web.rules[0].exclude = {"sdy"};
+  planner_.SetEntries({all, web});
+  EXPECT_FALSE(HaveSameQueries(before, planner_.PlanFor(Agent("web-1"))));
+}
+
 TEST_F(PlannerTest, CopiesEveryFieldOfAQuery) {
   planner_.SetEntries({{.name = "p",
                         .queries = {{.counterset = "Disk",
@@ -78,6 +102,7 @@ TEST_F(PlannerTest, CopiesEveryFieldOfAQuery) {
                                      .instances = {"sd*"},
                                      .interval = absl::Seconds(30),
                                      .wrap32 = true,
+                                     .aggregates = {"Sum"},
                                      .machines = {"db1"},
                                      .name = "p: queries[0]"}}}});
   const v1::Plan plan = planner_.PlanFor(Agent("web-1"));
@@ -88,6 +113,7 @@ TEST_F(PlannerTest, CopiesEveryFieldOfAQuery) {
   EXPECT_THAT(query.instances(), ElementsAre("sd*"));
   EXPECT_EQ(query.interval().seconds(), 30);
   EXPECT_TRUE(query.wrap32());
+  EXPECT_THAT(query.aggregates(), ElementsAre("Sum"));
   EXPECT_THAT(query.machines(), ElementsAre("db1"));
   EXPECT_EQ(query.name(), "p: queries[0]");
   EXPECT_FALSE(query.meanwhile());

@@ -2,6 +2,10 @@
 
 #include "aggregator/query/aggregation.h"
 
+#include <algorithm>
+#include <optional>
+#include <vector>
+
 #include "absl/strings/str_join.h"
 #include "aggregator/query/query_context.h"
 #include "aggregator/query/range_query.h"
@@ -215,6 +219,38 @@ TEST_F(AggregationTest, AutoFollowsTheRegistrationOrTheType) {
               ::testing::ElementsAreArray(expected));
 }
 
+// A counter in hexadecimal, in bytes.
+TEST_F(AggregationTest, NumbersOfSeriesAreShownAsNumbers) {
+  TestAgent agent(&store_, "web-1");
+  const uint32_t machine = agent.Machine("web-1");
+  const uint32_t set = agent.Counterset(
+      {.guid = *perflib::ParseGuid("{00000000-0000-4000-8000-0000000000a9}"),
+       .name = "Set",
+       .counters = {{.type = perflib::kPerfCounterLargeRawcountHex,
+                     .attrib = perflib::kAttribDisplayAsHex,
+                     .default_scale = 2,
+                     .name = "Flag Bytes"}}});
+  const uint32_t query =
+      agent.Query(machine, set, absl::Seconds(1), {{.counter_id = 0}});
+  const uint32_t instance = agent.Instance(machine, set, "");
+  agent.AddTick(query, ClocksAt(5), {{instance, {{0xA0}}}});
+  ASSERT_OK(agent.Send());
+  const auto counts = testing::CollectRangeQuery(
+      {.paths = {"\\Set\\*"},
+       .start = At(0),
+       .end = At(20),
+       .step = absl::Seconds(10),
+       .aggregation = Aggregation{.function = AggregateFunction::kCount}},
+      {.store = *store_, .now_of = [](const std::string&) { return At(60); }});
+  ASSERT_OK(counts);
+  ASSERT_EQ(counts->size(), 1u);
+  const v1::Series& series = counts->front().series;
+  EXPECT_EQ(series.unit(), "");
+  EXPECT_FALSE(perflib::IsHexType(series.type()));
+  EXPECT_EQ(series.attrib(), 0u);
+  EXPECT_EQ(series.default_scale(), 0);
+}
+
 TEST_F(AggregationTest, ReportsMissingSeries) {
   DiskAgent web(&store_, "web-1"), db(&store_, "db-1");
   const uint32_t c = web.Disk("C:"), d = db.Disk("C:");
@@ -229,6 +265,17 @@ TEST_F(AggregationTest, ReportsMissingSeries) {
               ElementsAre("\\Disk\\Transfers/sec", "10: 12",
                           "20: 2 overrun coverage=0.5",
                           "30: 12 overrun breaks=1 coverage=0.7"));
+}
+
+TEST_F(AggregationTest, AbsenceOfAnInstanceIsNotMissing) {
+  DiskAgent web(&store_, "web-1");
+  const uint32_t c = web.Disk("C:"), d = web.Disk("D:");
+  web.Ticks(0, 5, {{c, 2}, {d, 4}});
+  web.Ticks(6, 10, {{c, 2}});
+  ASSERT_OK(web.Send());
+  EXPECT_THAT(Ask("\\Disk(*)\\Transfers/sec",
+                  {.function = AggregateFunction::kSum}, {.end = At(10)}),
+              ElementsAre("\\Disk\\Transfers/sec", "10: 4"));
 }
 
 // New windows lie before, between and after those of the group.
@@ -444,7 +491,7 @@ TEST_F(AggregationTest, GroupsByLabelsOfTheMachinesAgents) {
     machine.set_name(name);
     machine.set_agent(agent_name);
     machine.mutable_labels()->insert(labels.begin(), labels.end());
-    ASSERT_OK(store_->PutMachine(machine, ""));
+    ASSERT_OK(store_->PutMachine({machine}));
   };
   add("web-1", "web-1", {{"role", "web"}, {"rack", "r1"}}, 1);
   add("web-2", "web-2", {{"role", "web"}, {"rack", "r2"}}, 2);
@@ -488,6 +535,33 @@ TEST_F(AggregationTest, TopSelectsGroups) {
                   {.function = AggregateFunction::kSum, .by_machine = true},
                   {.choice = {.top = 1}}),
               ElementsAre("web-1 \\Disk\\Transfers/sec", "10: 8", "20: 8"));
+}
+
+TEST(AggregatedWindow, DoesNotDependOnTheOrderOfSeries) {
+  CounterFormula gauge;
+  std::vector<WindowValue> values;
+  for (int i = 1; i <= 6; ++i) {
+    values.push_back(
+        {.result = CalculatedValue::Of(i % 3 == 0 ? 1e17 : 0.1 * i),
+         .coverage = 1.0 / i,
+         .presence = 1.0 / (2 * i + 1)});
+  }
+  for (const auto function :
+       {AggregateFunction::kAverage, AggregateFunction::kSum,
+        AggregateFunction::kCount}) {
+    std::optional<WindowValue> first;
+    for (int turn = 0; turn < 6; ++turn) {
+      std::rotate(values.begin(), values.begin() + 1, values.end());
+      AggregatedWindow window;
+      for (const WindowValue& value : values) {
+        window.Add(gauge, function, value, value.presence);
+      }
+      const WindowValue combined = window.Finish(function);
+      if (!first.has_value()) first = combined;
+      EXPECT_EQ(combined.result, first->result);
+      EXPECT_EQ(combined.coverage, first->coverage);
+    }
+  }
 }
 
 }  // namespace

@@ -427,5 +427,33 @@ TEST_F(ArithmeticTest, ReportsMissingSeries) {
       StatusIs(kNotFound, HasSubstr("they must be of one machine")));
 }
 
+TEST_F(ArithmeticTest, RoundsASumOnce) {
+  DiskAgent agent(&store_, "web-1");
+  const uint32_t c = agent.Disk("C:");
+  for (int t = 0; t <= 20; ++t) {
+    agent.AddTick(agent.query, ClocksAt(t),
+                  {{c, {static_cast<uint64_t>(t), 2}}});
+  }
+  ASSERT_OK(agent.Send());
+  const auto value_of = [&](const std::string& text) {
+    const auto results = Run(text);
+    EXPECT_OK(results);
+    EXPECT_EQ(results->front().total.result,
+              results->front().points[0].value.result);
+    return results->front().total.result.value;
+  };
+  // The doubles' exact sum. Rounded each time, it would be twice that.
+  for (const std::string numbers :
+       {"0.1 + 0.2 - 0.3", "0.2 - 0.3 + 0.1", "0.1 - (0.3 - 0.2)"}) {
+    EXPECT_EQ(value_of("'\\Disk(C:)\\Queue Length' * 0 + " + numbers), 0x1p-55)
+        << numbers;
+    EXPECT_EQ(value_of(numbers + " + '\\Disk(C:)\\Queue Length' - 2"), 0x1p-55)
+        << numbers;
+  }
+  // Products are those of rounded numbers.
+  EXPECT_EQ(value_of("(0.1 + 0.2) * '\\Disk(C:)\\Queue Length' - 0.6"),
+            (0.1 + 0.2) * 2 - 0.6);
+}
+
 }  // namespace
 }  // namespace fleetperf::aggregator

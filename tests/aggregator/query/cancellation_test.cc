@@ -209,7 +209,7 @@ class CancelledSearch : public ::testing::Test {
       v1::Machine machine;
       machine.set_name(absl::StrCat("web-", i));
       machine.set_agent(machine.name());
-      ASSERT_OK(store_->PutMachine(machine, Sha256(content)));
+      ASSERT_OK(store_->PutMachine({machine, Sha256(content)}));
       DiskAgent agent(&store_, machine.name());
       agent.Ticks(0, 1, {{agent.Disk("C:"), 1}});
       ASSERT_OK(agent.Send());
@@ -254,7 +254,7 @@ TEST_F(CancelledSearch, ParsesFewMoreCatalogues) {
     ASSERT_OK(store_->PutCatalogue(Sha256(content), content));
     v1::Machine machine;
     machine.set_name(absl::StrCat("web-", i));
-    ASSERT_OK(store_->PutMachine(machine, Sha256(content)));
+    ASSERT_OK(store_->PutMachine({machine, Sha256(content)}));
   }
   CataloguesStore counting(&*store_);
   const IsCancelled after_two = [&] { return counting.read >= 2; };

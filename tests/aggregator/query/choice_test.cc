@@ -68,6 +68,34 @@ TEST(Chooser, SelectsSeriesThatMeetACondition) {
   EXPECT_THAT(where(Comparison::kGreater, 3), IsEmpty());
 }
 
+TEST(Chooser, RanksTheSeriesOfEachCounter) {
+  const auto result_of = [](const std::string& counter, const std::string& unit,
+                            double value, double presence) {
+    SeriesResult result = Result(counter, CalculatedValue::Of(value));
+    result.total.presence = presence;
+    result.is_weighted = true;
+    result.series.set_counter(counter);
+    result.series.set_unit(unit);
+    return result;
+  };
+  std::vector<std::string> ranked;
+  const auto keep = [&](const SeriesResult& result) {
+    ranked.push_back(absl::StrCat(result.series.counter(), " ",
+                                  result.series.unit(), " ", *result.share));
+    return absl::OkStatus();
+  };
+  Chooser chooser({.top = 2}, keep);
+  for (const double value : {50, 70, 90}) {
+    EXPECT_OK(chooser.Add(result_of("Size", "B", 1000 + value, 1)));
+    EXPECT_OK(
+        chooser.Add(result_of("Load", "%", value, value == 90 ? 0.5 : 1)));
+    EXPECT_OK(chooser.Add(result_of("Load", "s", value, 1)));
+  }
+  EXPECT_OK(chooser.Finish());
+  EXPECT_THAT(ranked, ElementsAre("Load % 70", "Load % 50", "Load s 90",
+                                  "Load s 70", "Size B 1090", "Size B 1070"));
+}
+
 TEST(Chooser, RanksSeriesThatMeetTheCondition) {
   EXPECT_THAT(Choose({.where = Condition{Comparison::kLess, 3}, .top = 1}),
               ElementsAre("c"));

@@ -47,7 +47,7 @@ class ExplainMissTest : public ::testing::Test {
   void AddMachine(const std::string& name, const std::string& catalogue_hash) {
     v1::Machine machine;
     machine.set_name(name);
-    EXPECT_OK(store_->PutMachine(machine, catalogue_hash));
+    EXPECT_OK(store_->PutMachine({machine, catalogue_hash}));
     directory_.AddMachine(name);
   }
 
@@ -95,10 +95,12 @@ TEST_F(ExplainMissTest, SuggestsNamesInCatalogues) {
       {"\\Disk(*)\\Transfer/sec",
        "there is no counter \"Transfer/sec\"; did you mean \"Transfers/sec\"? "
        "See: fleetperf counters 'Disk'"},
-      {"\\Mem*\\Page Fault/sec", "did you mean \"Page Faults/sec\"?"},
+      {"\\Mem*\\Page Fault/sec",
+       "did you mean \"Page Faults/sec\"? See: fleetperf counters 'Memory "
+       "(64-bit)'"},
       {"\\Disk\\Transfers/sec",
        "counterset \"Disk\" has instances; for all of them write "
-       "\\Disk(*)\\Transfers/sec"},
+       "'\\Disk(*)\\Transfers/sec'"},
       {"\\Mem*(*)\\Available Bytes",
        "counterset \"Memory (64-bit)\" has no instances"},
   };

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "tests/support/status_matchers.h"
@@ -96,6 +98,59 @@ TEST(ParseExpression, FollowsParentheses) {
             R"([\A\B / [[2 + 3] * \A\C]])");
   EXPECT_EQ(Parse(R"((((\A\B)) + 1))"), R"([\A\B + 1])");
   EXPECT_EQ(Parse(R"((\A\B - 5) * 2)"), R"([[\A\B - 5] * 2])");
+}
+
+TEST(ParseExpression, AcceptsSpacesInsideParentheses) {
+  EXPECT_EQ(Parse(R"(( \A\B - 1 ) * 2)"), R"([[\A\B - 1] * 2])");
+  EXPECT_EQ(Parse(R"(( ( \A\B - 1 ) / 3 ))"), R"([[\A\B - 1] / 3])");
+  EXPECT_EQ(Parse(R"(2 * ( 1 + ( \A\B ) ))"), R"([2 * [1 + \A\B]])");
+}
+
+// Parses a text where \System has these counters.
+std::string ParseKnown(const std::string& text,
+                       const std::vector<std::string>& counters) {
+  const auto expression =
+      ParseExpression(text, {}, [&](const perflib::Path& path) {
+        return path.counterset.Matches("System") &&
+               std::any_of(counters.begin(), counters.end(),
+                           [&](const std::string& counter) {
+                             return path.counter.Matches(counter);
+                           });
+      });
+  if (!expression.ok()) return std::string(expression.status().message());
+  return TextOf(*expression, expression->nodes.size() - 1);
+}
+
+TEST(ParseExpression, TellsOperatorsFromNamesByTheKnownCounters) {
+  const std::string text = R"(\System\Threads - 1)";
+  EXPECT_EQ(ParseKnown(text, {"Threads"}), R"([\System\Threads - 1])");
+  EXPECT_EQ(ParseKnown(text, {"threads - 1"}), text);
+  // The shorter name is the one that needs no quotes.
+  EXPECT_EQ(ParseKnown(text, {"Threads", "Threads - 1"}),
+            R"([\System\Threads - 1])");
+  EXPECT_EQ(ParseKnown(text, {"Processes"}), R"([\System\Threads - 1])");
+  EXPECT_EQ(ParseKnown(R"((\System\Set - Own / 2 ) * 2)", {"Set", "Set - Own"}),
+            R"([[\System\Set - Own / 2] * 2])");
+  EXPECT_EQ(ParseKnown(R"(\System\A (x) - 5 - \System\B)", {"A (x) - 5", "B"}),
+            R"([\System\A (x) - 5 - \System\B])");
+  const std::string own = R"(\System\Set - Own)";
+  EXPECT_EQ(ParseKnown(own, {"Set", "Set - Own"}), own);
+  EXPECT_EQ(ParseKnown(own, {"Other"}), own);
+  // As many operands as are allowed, none of which is known.
+  EXPECT_EQ(
+      ParseKnown(absl::StrJoin(std::vector<std::string>(3, text), " + "), {}),
+      R"([[[[[\System\Threads - 1] + \System\Threads] - 1] + )"
+      R"(\System\Threads] - 1])");
+}
+
+TEST(ParseExpression, SaysWhereAPathOfAKnownCounterEnds) {
+  EXPECT_EQ(ParseKnown(R"(\System\Threads - x)", {"Threads"}),
+            R"(\System\Threads - x: at character 19 of the expression: )"
+            R"(expected a path, a number or "("; the path ends there because )"
+            R"(\System\Threads is a counter; write a path with a longer name )"
+            R"(in quotes)");
+  EXPECT_THAT(ParseKnown(R"(\System\Threads - 1) * 2)", {"Threads"}),
+              HasSubstr(R"(because \System\Threads is a counter)"));
 }
 
 // A path in parentheses ends at the first ")" that closes no "(" of the path.

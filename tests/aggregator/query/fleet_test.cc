@@ -39,7 +39,7 @@ class FleetTest : public ::testing::Test {
     v1::Machine machine;
     machine.set_name(name);
     machine.set_agent(agent.empty() ? name : agent);
-    ASSERT_OK(store_->PutMachine(machine, hash));
+    ASSERT_OK(store_->PutMachine({machine, hash}));
   }
 
   TestStore store_;

@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "perflib/counter_type.h"
-#include "perflib/guid.h"
 #include "tests/aggregator/query/random_machine.h"
 #include "tests/aggregator/query/range_query_fixture.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/tasks.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -19,34 +18,20 @@ using testing::At;
 using testing::ClocksAt;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using testing::kCpuSecond;
 using testing::Random;
 using testing::TestAgent;
-
-constexpr int64_t kCpuSecond = 10'000'000;  // of processor time
-
-perflib::CountersetRegistration TaskRegistration() {
-  return {.guid = *perflib::ParseGuid("{00000000-0000-4000-8000-0000000007a5}"),
-          .name = "Task",
-          .instance_type = perflib::kCountersetMultipleInstances,
-          .counters = {{.counter_id = 1,
-                        .type = perflib::kPerf100NsecTimer,
-                        .name = "% Time"},
-                       {.counter_id = 2,
-                        .type = perflib::kPerfCounterLargeRawcount,
-                        .name = "Bytes"},
-                       {.counter_id = 3,
-                        .type = perflib::kPerfCounterLargeDelta,
-                        .name = "Faults"}}};
-}
 
 // An agent that collects the counterset "Task" every second.
 class TaskAgent : public TestAgent {
  public:
   explicit TaskAgent(testing::TestStore* store) : TestAgent(store, "web-1") {
     machine_ = Machine("web-1");
-    counterset_ = Counterset(TaskRegistration());
+    counterset_ = Counterset(testing::TaskRegistration());
     query_ = Query(machine_, counterset_, absl::Seconds(1),
-                   {{.counter_id = 1}, {.counter_id = 2}, {.counter_id = 3}});
+                   {{.counter_id = testing::kTaskTime},
+                    {.counter_id = testing::kTaskBytes},
+                    {.counter_id = testing::kTaskFaults}});
   }
 
   uint32_t Task(const std::string& name, bool is_born = false) {
@@ -58,6 +43,13 @@ class TaskAgent : public TestAgent {
   using Tasks = std::vector<Row>;
   void Tick(double seconds, Tasks tasks) {
     AddTick(query_, ClocksAt(seconds), std::move(tasks));
+  }
+  // Changes the size of the values of Bytes.
+  void ResizeBytes(uint32_t size) {
+    query_ = Query(machine_, counterset_, absl::Seconds(1),
+                   {{.counter_id = 1},
+                    {.counter_id = 2, .value_size = size},
+                    {.counter_id = 3}});
   }
   void Fail(double seconds) {
     AddBlock(query_, ClocksAt(seconds), {{query_, {}, 1460}});
@@ -244,6 +236,60 @@ TEST_F(Presence, JoinsTheTicksBesideAFailedOne) {
   ASSERT_OK(agent.Send());
   EXPECT_THAT(AskPresence(Of("% Time")),
               ElementsAre(absl::StrFormat("a 100 %g", 2.0 / 3)));
+}
+
+// The first instance that has a value of a counter shows its size.
+TEST_F(Presence, CountsTheTickAtWhichASizeChanges) {
+  TaskAgent agent(&store_);
+  const uint32_t old = agent.Task("old");
+  const uint32_t first = agent.Task("first", /*is_born=*/true);
+  for (uint64_t t = 0; t <= 2; ++t) {
+    agent.Tick(static_cast<double>(t), {{old, {0, std::nullopt, 4 * t}}});
+    ASSERT_OK(agent.Send());
+  }
+  agent.ResizeBytes(4);
+  agent.Tick(3, {{old, {0, std::nullopt, 12}}, {first, {kCpuSecond, 1000, 4}}});
+  ASSERT_OK(agent.Send());
+  RangeRequest request = Of("Bytes");
+  request.end = At(3);
+  EXPECT_THAT(AskGroup(request, AggregateFunction::kSum),
+              ElementsAre(absl::StrFormat(" %g 1", 1000.0 / 3)));
+  request.paths = {"\\Task(first)\\*"};
+  request.step = absl::Seconds(3);
+  const std::string third = absl::StrFormat(" %g", 1.0 / 3);
+  EXPECT_THAT(AskPresence(request),
+              ElementsAre("first 100" + third, "first 1000" + third,
+                          "first 4" + third));
+}
+
+// A plan with two queries that share a counter, of different instances.
+TEST_F(Presence, IsThatInTheQueryOfTheInstance) {
+  TestAgent agent(&store_, "web-1");
+  const uint32_t machine = agent.Machine("web-1");
+  const uint32_t counterset = agent.Counterset(testing::TaskRegistration());
+  const uint32_t of_some = agent.Query(machine, counterset, absl::Seconds(1),
+                                       {{.counter_id = 1}, {.counter_id = 2}});
+  const uint32_t of_others =
+      agent.Query(machine, counterset, absl::Seconds(1), {{.counter_id = 1}});
+  const auto define = [&](const std::string& name) {
+    return agent.Instance(machine, counterset, name, 0, 0, /*is_born=*/true);
+  };
+  const uint32_t some = define("some");
+  const uint32_t other = define("other");
+  const uint32_t brief = define("brief");
+  for (uint64_t t = 0; t <= 10; ++t) {
+    const auto seconds = static_cast<double>(t);
+    agent.AddTick(of_some, ClocksAt(seconds), {{some, {t * kCpuSecond, 1}}});
+    std::vector<TestAgent::Row> others = {{other, {t * kCpuSecond / 2}}};
+    if (t >= 6 && t <= 7) others.push_back({brief, {(t - 5) * kCpuSecond / 4}});
+    agent.AddTick(of_others, ClocksAt(seconds + 0.001), std::move(others));
+    if (t == 8) continue;  // a batch of two ticks
+    ASSERT_OK(agent.Send());
+  }
+  RangeRequest request = Of("% Time");
+  request.end = At(10.5);
+  EXPECT_THAT(AskPresence(request),
+              ElementsAre("brief 25 0.2", "other 50 1", "some 100 1"));
 }
 
 TEST_F(Presence, OfABornInstanceBeginsWithTheTickBefore) {

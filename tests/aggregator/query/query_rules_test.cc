@@ -171,6 +171,7 @@ TEST(AggregatedWindow, AveragesRatiosBesideASeriesWithoutAValue) {
   CounterFormula timer;
   timer.formula = perflib::Formula::kTimer;
   CounterFormula fraction;
+  fraction.known_type = true;
   fraction.formula = perflib::Formula::kSampleFraction;
   AggregatedWindow window;
   const auto add = [&](const CounterFormula& formula,
@@ -178,8 +179,10 @@ TEST(AggregatedWindow, AveragesRatiosBesideASeriesWithoutAValue) {
     window.Add(formula, AggregateFunction::kAverage, value);
   };
   add(timer, {.result = CalculatedValue::Gap(GapCause::kNoSamples)});
-  add(fraction, {.result = CalculatedValue::Of(10), .ratio = {10, 30}});
-  add(fraction, {.result = CalculatedValue::Of(20), .ratio = {20, 10}});
+  add(fraction, {.result = CalculatedValue::Of(10),
+                 .ratio = {.value = 3, .denominator = 30}});
+  add(fraction, {.result = CalculatedValue::Of(20),
+                 .ratio = {.value = 2, .denominator = 10}});
   // (10 * 30 + 20 * 10) / (30 + 10).
   EXPECT_EQ(window.Finish(AggregateFunction::kAverage).result.value, 12.5);
 }
@@ -268,11 +271,11 @@ class ThinnedRules : public QueryRules {
 TEST_F(ThinnedRules, IndexesAreAmongTheInstancesOfTheRange) {
   WriteMinutes();
   EXPECT_THAT(Ask(Of("\\Job(a#0)\\Bytes", 0, 180)),
-              ElementsAre("web-1 \\Job(a)\\Bytes", "180: 1"));
+              ElementsAre("web-1 \\Job(a)\\Bytes", "180: 1 coverage=0.328"));
   EXPECT_THAT(Ask(Of("\\Job(a#1)\\Bytes", 0, 180)),
-              ElementsAre("web-1 \\Job(a#1)\\Bytes", "180: 2"));
+              ElementsAre("web-1 \\Job(a#1)\\Bytes", "180: 2 coverage=0.828"));
   EXPECT_THAT(Ask(Of("\\Job(a#0)\\Bytes", 60, 180)),
-              ElementsAre("web-1 \\Job(a)\\Bytes", "180: 2"));
+              ElementsAre("web-1 \\Job(a)\\Bytes", "180: 2 coverage=0.75"));
 }
 
 TEST_F(ThinnedRules, WindowsOfAShortStepAreLabeledWithTheirMinutes) {

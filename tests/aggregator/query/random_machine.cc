@@ -118,6 +118,10 @@ struct LoadInstance {
   bool is_born = false;
   bool is_first = false;  // at the current tick
   std::vector<uint64_t> values;
+  // The ticks for which counters are read as less than they are, and how much
+  // of them is read.
+  std::vector<uint64_t> dips;
+  uint64_t divisor = 0;  // 0: nothing
 };
 
 class History {
@@ -131,6 +135,7 @@ class History {
     for (const std::string instance : {"C:", "D:", "_Total"}) {
       instances_.push_back({.name = instance});
       instances_.back().values.resize(LoadCounters().size());
+      instances_.back().dips.resize(LoadCounters().size());
     }
     // Near a full hour, where chunks end.
     clock_.time = random_.Between(-120, 0) * kSecond;
@@ -249,6 +254,7 @@ class History {
     for (LoadInstance& instance : instances_) {
       ComeOrGo(&instance);
       Count(&instance);
+      Dip(&instance);
       if (instance.definition != 0) rows.push_back(RowOf(instance));
     }
     agent_->AddTick(query_, clock_.Read(), rows);
@@ -304,13 +310,31 @@ class History {
     }
   }
 
+  // Counters that grow fall for some ticks, and return.
+  void Dip(LoadInstance* instance) {
+    const bool all = Happens(100);
+    if (all) instance->divisor = random_.OneIn(2) ? 0 : 1 + random_.Below(3);
+    for (size_t i = 0; i < LoadCounters().size(); ++i) {
+      uint64_t& dip = instance->dips[i];
+      if (dip > 0) --dip;
+      if (LoadCounters()[i].behaviour == Behaviour::kGrows &&
+          (all || Happens(60))) {
+        dip = 1 + (random_.OneIn(2) ? 0 : random_.Below(6));
+      }
+    }
+  }
+
   uint64_t ObjectTime() const {
     return static_cast<uint64_t>(clock_.time + 10'000 * kSecond);
   }
 
   BatchWriter::Row RowOf(const LoadInstance& instance) {
     BatchWriter::Row row{instance.definition, {}};
-    for (const uint64_t value : instance.values) {
+    for (size_t i = 0; i < instance.values.size(); ++i) {
+      uint64_t value = instance.values[i];
+      if (instance.dips[i] > 0) {
+        value = instance.divisor > 0 ? value / instance.divisor : 0;
+      }
       row.values.push_back(Happens(60) ? std::optional<uint64_t>() : value);
     }
     const auto& counters = LoadCounters();

@@ -275,7 +275,8 @@ TEST(Windows, CombineByTheRequestedFunction) {
 
 TEST(Total, IncludesTheIncompleteWindow) {
   EXPECT_EQ(Series(kRate, Grid(0, 14, 10)).AddFrom(0, 99).Total(), "5");
-  EXPECT_EQ(Series(kGauge, Grid(0, 14, 10)).Add(12, 7).Total(), "7");
+  EXPECT_EQ(Series(kGauge, Grid(0, 14, 10)).Add(12, 7).Total(),
+            "7 coverage=0.0714");
   EXPECT_EQ(Series(kRate, Grid(0, 14, 1)).AddFrom(0, 7).Total(),
             "5 coverage=0.5");
   EXPECT_EQ(Series(kRate, Grid(0, 14, 1)).Total(), "gap no_samples coverage=0");

@@ -141,11 +141,12 @@ TEST_F(RangeQuery, QueriesOldAndNewRegistrations) {
   const uint32_t c = after.Instance(machine, disk, "C:");
   after.AddTick(query, ClocksAt(11), {{c, {7}}});
   ASSERT_OK(after.Send());
-  EXPECT_THAT(Ask({.paths = {"\\Disk(*)\\Queue Length"},
-                   .start = At(0),
-                   .end = At(20)}),
-              ElementsAre("web-1 \\Disk(C:)\\Queue Length", "20: 2",
-                          "web-1 \\Disk(C:)\\Queue Length", "20: 7"));
+  EXPECT_THAT(
+      Ask({.paths = {"\\Disk(*)\\Queue Length"},
+           .start = At(0),
+           .end = At(20)}),
+      ElementsAre("web-1 \\Disk(C:)\\Queue Length", "20: 2 coverage=0.5",
+                  "web-1 \\Disk(C:)\\Queue Length", "20: 7 coverage=0.05"));
 }
 
 TEST_F(RangeQuery, ShowsGapsWithTheirCauses) {

@@ -220,7 +220,7 @@ class RangeQueryProperty : public ::testing::TestWithParam<StoreForm> {
   bool Check(const ReferenceMachine& machine, const RandomQuery& query) {
     Expected expected = Expect(machine, query, INT64_MIN);
     for (const int64_t interval : {1, 2, 5}) {
-      const int64_t known_from = query.range.start - 3 * interval * kSecond;
+      const int64_t known_from = query.range.start - 6 * interval * kSecond;
       if (Expect(machine, query, known_from) != expected) return false;
     }
     if (is_thinned_ &&

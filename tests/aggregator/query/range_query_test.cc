@@ -284,8 +284,8 @@ TEST_F(RangeQuery, TopRanksTheWholeFleet) {
                           "web-1 \\Disk(C:)\\Transfers/sec", "11: 4", "21: 4"));
 }
 
-// Scales that earlier versions accepted from agents: 10^5000 exceeds a double,
-// and 0 * 10^5000 is not a number.
+// Scales that are not accepted from agents: 10^5000 exceeds a double, and
+// 0 * 10^5000 is not a number.
 TEST_F(RangeQuery, RanksCountersWithInvalidStoredScales) {
   perflib::CountersetRegistration registration = testing::DiskRegistration();
   perflib::CounterRegistration& counter = registration.counters[1];
@@ -307,11 +307,12 @@ TEST_F(RangeQuery, RanksCountersWithInvalidStoredScales) {
                 .since = absl::Seconds(10),
                 .choice = choice});
   };
-  EXPECT_THAT(ask({.top = 2}),
-              ElementsAre("web-1 \\Disk(E:)\\Queue Length", "60: 7",
-                          "web-1 \\Disk(C:)\\Queue Length", "60: 5"));
-  EXPECT_THAT(ask({.bottom = 1}),
-              ElementsAre("web-1 \\Disk(D:)\\Queue Length", "60: 0"));
+  EXPECT_THAT(
+      ask({.top = 2}),
+      ElementsAre("web-1 \\Disk(E:)\\Queue Length", "60: 7 coverage=0.1",
+                  "web-1 \\Disk(C:)\\Queue Length", "60: 5 coverage=0.1"));
+  EXPECT_THAT(ask({.bottom = 1}), ElementsAre("web-1 \\Disk(D:)\\Queue Length",
+                                              "60: 0 coverage=0.1"));
 }
 
 TEST_F(RangeQuery, ReturnsNothingWithoutSamples) {

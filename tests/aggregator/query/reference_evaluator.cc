@@ -10,8 +10,6 @@
 namespace fleetperf::testing {
 namespace {
 
-using aggregator::Over;
-using aggregator::ValueStatus;
 using Real = long double;
 
 bool IsOfTwoSamples(Arithmetic arithmetic) {
@@ -173,6 +171,46 @@ Said SayOfNeighbours(const ReferenceSeries& series,
     Fail(ValueStatus::kGap, GapCause::kClockStep, &said);
   } else {
     SayGrowth(series, older, newer, &said);
+  }
+  return said;
+}
+
+// Whether a number fell, stayed there, and grows to the value before the fall,
+// or above it, in sample `i`, within 5.5 intervals.
+bool HasReturned(const ReferenceSeries& series,
+                 const std::vector<ReferenceSample>& samples, size_t i,
+                 std::optional<uint64_t> ReferenceSample::*number, bool wraps) {
+  int64_t length = 0;
+  for (size_t j = i; j > 0; --j) {
+    const Said said = SayOfNeighbours(series, samples[j - 1], samples[j]);
+    if (!said.ok() && said.status != ValueStatus::kNegativeValue &&
+        said.status != ValueStatus::kNegativeDenominator) {
+      return false;
+    }
+    length += said.length;
+    const uint64_t older = *(samples[j - 1].*number);
+    const uint64_t newer = *(samples[j].*number);
+    if (j == i) continue;
+    if (!Growth(older, newer, wraps).has_value()) {
+      return *(samples[i].*number) >= older &&
+             2 * length <= 11 * samples[i].interval;
+    }
+    if (newer != older) return false;
+  }
+  return false;
+}
+
+Said SayOfPiece(const ReferenceSeries& series,
+                const std::vector<ReferenceSample>& samples, size_t i) {
+  Said said = SayOfNeighbours(series, samples[i - 1], samples[i]);
+  if (!said.ok()) return said;
+  if (HasReturned(series, samples, i, &ReferenceSample::value,
+                  series.value_wraps)) {
+    Fail(ValueStatus::kNegativeValue, GapCause::kNone, &said);
+  } else if (HasBase(series.arithmetic) &&
+             HasReturned(series, samples, i, &ReferenceSample::denominator,
+                         series.denominator_wraps)) {
+    Fail(ValueStatus::kNegativeDenominator, GapCause::kNone, &said);
   }
   return said;
 }
@@ -386,6 +424,22 @@ struct ReferenceWindows {
   }
 };
 
+// The coverage of the value over the range of a formula with one sample.
+double CoverageOfSamples(const std::vector<ReferenceInterval>& intervals,
+                         int64_t interval, const ReferenceRange& range) {
+  int64_t covered = 0;
+  for (const ReferenceInterval& one : intervals) {
+    const bool is_inside = range.start < one.time && one.time <= range.end;
+    if (is_inside && one.state == ReferenceInterval::State::kSound) {
+      covered += one.length;
+    }
+  }
+  const int64_t length = range.end - range.start;
+  if (covered == 0) covered = interval;
+  if (2 * (length - covered) < 5 * interval) return 1;
+  return static_cast<double>(covered) / static_cast<double>(length);
+}
+
 // Sets the cause of gaps without a known cause from the losses.
 void NameLosses(const ReferenceMachine& machine, const ReferenceRange& range,
                 std::vector<ReferencePoint>* points) {
@@ -445,7 +499,7 @@ ReferenceAnswer EvaluateReference(const ReferenceMachine& machine,
       is_piece[sample.tick] = true;
       of_tick[sample.tick] = all.back();
     } else if (i > 0 && IsOlderOne(range, samples[i - 1], sample)) {
-      all.push_back(SayOfNeighbours(series, samples[i - 1], sample));
+      all.push_back(SayOfPiece(series, samples, i));
       is_piece[sample.tick] = before == &machine.ticks[samples[i - 1].tick];
       of_tick[sample.tick] = all.back();
     } else {
@@ -477,6 +531,10 @@ ReferenceAnswer EvaluateReference(const ReferenceMachine& machine,
   });
   answer.total = EvaluateWindow(arithmetic, range.over, inside, intervals,
                                 range.start, range.end);
+  if (!IsOfTwoSamples(arithmetic) && answer.total.status == ValueStatus::kOk) {
+    answer.total.coverage =
+        CoverageOfSamples(intervals, all.back().interval, range);
+  }
   if (inside.empty()) {
     answer.total.status = ValueStatus::kNeedTwoSamples;
     answer.total.cause = GapCause::kNone;

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "aggregator/formula/value.h"
-#include "aggregator/formula/window.h"
+#include "values/value.h"
+#include "values/window.h"
 
 namespace fleetperf::testing {
 
@@ -79,7 +79,7 @@ struct ReferenceRange {
   int64_t start = 0;
   int64_t end = 0;
   int64_t step = 0;  // 0: one window
-  aggregator::Over over = aggregator::Over::kFormula;
+  Over over = Over::kFormula;
   // Earlier samples are unknown.
   int64_t known_from = 0;
   // Whether samples long before the range begin no piece in it. A summary of
@@ -89,7 +89,7 @@ struct ReferenceRange {
 
 struct ReferencePoint {
   int64_t time = 0;
-  aggregator::ValueStatus status = aggregator::ValueStatus::kOk;
+  ValueStatus status = ValueStatus::kOk;
   GapCause cause = GapCause::kNone;
   double value = 0;
   uint32_t breaks = 0;

@@ -9,6 +9,7 @@
 
 #include "aggregator/query/machine_filter.h"
 #include "aggregator/query/path_check.h"
+#include "aggregator/samples/stored_machine.h"
 #include "fleetperf/v1/fleet.pb.h"
 #include "fleetperf/v1/query.pb.h"
 #include "tests/support/countersets.h"
@@ -193,6 +194,10 @@ TEST_F(PathSetTest, ExplainsWhyAPathSelectsNothing) {
       {"\\Memory\\Availble Bytes",
        "no counter \"Availble Bytes\" is collected; did you mean \"Available "
        "Bytes\"? See: fleetperf counters 'Memory'"},
+      // The command lists the counters of a name without wildcards.
+      {"\\Mem*\\No Such Thing",
+       "no counter \"No Such Thing\" is collected; see: fleetperf counters "
+       "'Memory'"},
       {"\\Memory\\id:77",
        "no counter \"id:77\" is collected; see: fleetperf counters 'Memory'"},
       {"\\\\db-1\\Disk(*)\\Transfers/sec",
@@ -200,11 +205,11 @@ TEST_F(PathSetTest, ExplainsWhyAPathSelectsNothing) {
        "'Disk'"},
       {"\\Disk(*)\\id:4", "no counter \"id:4\" is collected"},  // only linked
       {"\\Memory(*)\\Available Bytes",
-       "counterset \"Memory\" has no instances; write \\Memory\\Available "
-       "Bytes"},
+       "counterset \"Memory\" has no instances; write '\\Memory\\Available "
+       "Bytes'"},
       {"\\Disk\\Bytes per Read",
        "counterset \"Disk\" has instances; for all of them write "
-       "\\Disk(*)\\Bytes per Read"},
+       "'\\Disk(*)\\Bytes per Read'"},
   };
   for (const auto& test : kCases) {
     ASSERT_OK_AND_ASSIGN(const PathSet paths,
@@ -272,7 +277,10 @@ TEST_F(PathCheckTest, NamesTheMissingInstance) {
   const auto check = [&](const std::string& counterset,
                          const std::set<std::string>& names) {
     return Missing({path}, [&](PathCheck& paths) {
-      paths.AddInstances("web-1", {{counterset, names}});
+      InstanceNames of_machine;
+      for (const std::string& name : names)
+        of_machine[counterset][name] = false;
+      paths.AddInstances("web-1", of_machine);
     });
   };
   EXPECT_THAT(check("Disk", {"C:"}),
@@ -309,11 +317,12 @@ TEST_F(PathCheckTest, ReportsEachPathWithoutSeries) {
 }
 
 TEST_F(PathCheckTest, AggregatesLeftOutAreNotMissing) {
-  EXPECT_THAT(Missing({"\\Disk(*)\\Transfers/sec"},
-                      [&](PathCheck& check) {
-                        check.AddInstances("web-1", {{"Disk", {"_Total"}}});
-                      }),
-              IsEmpty());
+  EXPECT_THAT(
+      Missing({"\\Disk(*)\\Transfers/sec"},
+              [&](PathCheck& check) {
+                check.AddInstances("web-1", {{"Disk", {{"_Total", true}}}});
+              }),
+      IsEmpty());
 }
 
 TEST_F(PathCheckTest, SaysThatACounterIsNoLongerCollected) {
@@ -348,13 +357,13 @@ TEST_F(PathSetTest, SelectsMachinesByNameAndLabel) {
     machine.set_name(name);
     machine.set_agent(name);
     (*machine.mutable_labels())["role"] = role;
-    directory_.AddMachine(machine);
+    directory_.AddMachine({machine});
   }
   // A machine has the labels of its agent.
   v1::Machine remote;
   remote.set_name("db-1");
   remote.set_agent("web-2");
-  directory_.AddMachine(remote);
+  directory_.AddMachine({remote});
   const auto select = [&](const std::string& name,
                           const std::map<std::string, std::string>& labels) {
     v1::QueryRangeRequest request;

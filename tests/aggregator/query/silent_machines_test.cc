@@ -1,4 +1,5 @@
-// Machines that stopped before the range of a query.
+// Machines whose samples are all before the range of a query, or outside of it
+// because their clocks are wrong.
 
 #include "aggregator/query/silent_machines.h"
 
@@ -37,23 +38,49 @@ class SilentMachines : public RangeQuery {
     silent_.clear();
     return {
         .store = *store_,
-        .now_of = [this](const std::string&) { return now_; },
+        .now_of =
+            [this](const std::string& machine) {
+              if (machine == "web-4") return now_ - behind_;
+              return machine == "web-3" ? now_ + kAhead : now_;
+            },
         .report_missing = [](const absl::Status&) { return absl::OkStatus(); },
         .report_silent =
-            [this](const std::string& machine, absl::Time newest) {
+            [this](const SilentMachine& machine) {
               silent_.push_back(absl::StrCat(
-                  machine, " ", absl::ToInt64Seconds(newest - At(0))));
+                  machine.machine, " ",
+                  absl::ToInt64Seconds(machine.newest_sample - At(0)),
+                  machine.has_samples ? " partly" : ""));
+              if (machine.clock_skew.has_value()) {
+                absl::StrAppend(&silent_.back(), ", ",
+                                absl::FormatDuration(*machine.clock_skew));
+              }
               return absl::OkStatus();
             }};
   }
 
-  // Returns "web-2 10" for a silent machine whose newest sample is of 10 s.
+  // Returns "web-2 10" for a silent machine whose newest sample is of 10 s, and
+  // "web-3 3660, 1h" for one whose clock is ahead.
   std::vector<std::string> Silent(const RangeRequest& request) {
     EXPECT_OK(testing::CollectRangeQuery(request, Context()));
     return silent_;
   }
   std::vector<std::string> SilentSince(absl::Duration since) {
     return Silent({.paths = {kQueue}, .since = since});
+  }
+
+  // The clock of web-3 is an hour ahead.
+  static constexpr int kHour = 3600;
+  static constexpr absl::Duration kAhead = absl::Seconds(kHour);
+  // That of web-4 is behind.
+  absl::Duration behind_ = absl::Minutes(10);
+
+  // Returns the machines that are named beside the fleet's sum and count.
+  std::vector<std::string> SilentInGroups(RangeRequest request) {
+    request.aggregation = Aggregation{.function = AggregateFunction::kCount};
+    const std::vector<std::string> of_count = Silent(request);
+    request.aggregation = Aggregation{.function = AggregateFunction::kSum};
+    EXPECT_EQ(Silent(request), of_count);
+    return of_count;
   }
 
   DiskAgent living_{&store_, "web-1"};
@@ -79,6 +106,79 @@ TEST_F(SilentMachines, AreReportedForGroupsAndExpressions) {
   EXPECT_THAT(Silent({.paths = {absl::StrCat(kQueue, " + ", kQueue)},
                       .since = absl::Seconds(5)}),
               ElementsAre("web-2 10"));
+}
+
+TEST_F(SilentMachines, AreThoseWhoseClockIsAhead) {
+  DiskAgent ahead(&store_, "web-3");
+  ahead.Ticks(kHour + 50, kHour + 60, {{ahead.Disk("C:"), 1}});
+  ASSERT_OK(ahead.Send());
+  const absl::Duration since = absl::Seconds(20);
+  EXPECT_THAT(SilentInGroups({.paths = {kQueue}, .since = since}),
+              ElementsAre("web-2 10", "web-3 3660, 1h"));
+  const RangeRequest fixed{.paths = {kQueue}, .start = At(40), .end = At(60)};
+  EXPECT_THAT(SilentInGroups(fixed), ElementsAre("web-2 10", "web-3 3660, 1h"));
+  EXPECT_THAT(Silent(fixed), ElementsAre("web-2 10", "web-3 3660, 1h"));
+  Context();  // forgets the names
+  EXPECT_OK(testing::CollectRawQuery(fixed, Context()));
+  EXPECT_THAT(silent_, ElementsAre("web-2 10", "web-3 3660, 1h"));
+  // Without groups, each machine's own clock counts.
+  EXPECT_THAT(SilentSince(since), ElementsAre("web-2 10"));
+  // A path names it.
+  EXPECT_THAT(
+      SilentInGroups({.paths = {kQueue, absl::StrCat("\\\\web-3", kQueue)},
+                      .since = since}),
+      ElementsAre("web-2 10"));
+}
+
+// web-4 sends its samples now, but they are ten minutes old by the other
+// clocks.
+TEST_F(SilentMachines, AreThoseWhoseClockIsBehind) {
+  const int shift = static_cast<int>(absl::ToInt64Seconds(behind_));
+  GoOnTo(shift + 60);
+  DiskAgent behind(&store_, "web-4");
+  behind.Ticks(0, 60, {{behind.Disk("C:"), 1}});
+  ASSERT_OK(behind.Send());
+  const absl::Duration since = absl::Minutes(5);
+  EXPECT_THAT(SilentInGroups({.paths = {kQueue}, .since = since}),
+              ElementsAre("web-2 10", "web-4 60, -10m"));
+  // It has samples only before the last ten minutes.
+  EXPECT_THAT(SilentInGroups({.paths = {kQueue}, .since = absl::Hours(1)}),
+              ElementsAre("web-4 60 partly, -10m"));
+  // The end of this range has all of its samples.
+  EXPECT_THAT(
+      SilentInGroups({.paths = {kQueue}, .start = At(20), .end = At(60)}),
+      ElementsAre("web-2 10"));
+  EXPECT_THAT(SilentSince(since), ElementsAre("web-2 10"));
+}
+
+// It is not decommissioned: its samples arrive now.
+TEST_F(SilentMachines, AreThoseWhoseClockIsMoreThanAWeekBehind) {
+  behind_ = absl::Hours(9 * 24);
+  GoOnTo(static_cast<int>(absl::ToInt64Seconds(behind_)) + 60);
+  DiskAgent behind(&store_, "web-4");
+  behind.Ticks(0, 60, {{behind.Disk("C:"), 1}});
+  ASSERT_OK(behind.Send());
+  EXPECT_THAT(SilentInGroups({.paths = {kQueue}, .since = absl::Minutes(5)}),
+              ElementsAre("web-4 60, -216h"));
+}
+
+TEST_F(SilentMachines, AreNotThoseThatAreAheadWithOtherSamplesInTheRange) {
+  DiskAgent ahead(&store_, "web-3");
+  const uint32_t disk = ahead.Disk("C:");
+  ahead.Ticks(40, 60, {{disk, 1}});
+  ahead.Ticks(kHour + 50, kHour + 60, {{disk, 1}});
+  ASSERT_OK(ahead.Send());
+  EXPECT_THAT(SilentInGroups({.paths = {kQueue}, .since = absl::Seconds(20)}),
+              ElementsAre("web-2 10"));
+}
+
+TEST_F(SilentMachines, AreNotThoseThatAreAheadAndAppearedAfterTheRange) {
+  DiskAgent ahead(&store_, "web-3");
+  ahead.Ticks(kHour + 50, kHour + 60, {{ahead.Disk("C:"), 1}});
+  ASSERT_OK(ahead.Send());
+  EXPECT_THAT(
+      SilentInGroups({.paths = {kQueue}, .start = At(0), .end = At(20)}),
+      IsEmpty());
 }
 
 TEST_F(SilentMachines, AreNotThoseThatAPathNames) {

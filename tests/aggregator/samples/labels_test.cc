@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/samples/directory.h"
 #include "aggregator/samples/label_rules.h"
+#include "aggregator/samples/stored_machine.h"
 #include "fleetperf/v1/fleet.pb.h"
 #include "tests/support/status_matchers.h"
 
@@ -31,13 +32,13 @@ LabelRule Rule(const std::vector<std::string>& machines, const Labels& labels) {
   return rule;
 }
 
-v1::Machine Machine(const std::string& name, const std::string& agent,
-                    const Labels& labels = {}) {
+StoredMachine Machine(const std::string& name, const std::string& agent,
+                      const Labels& labels = {}) {
   v1::Machine machine;
   machine.set_name(name);
   machine.set_agent(agent);
   machine.mutable_labels()->insert(labels.begin(), labels.end());
-  return machine;
+  return {machine};
 }
 
 TEST(LabelRules, LastRuleThatSetsALabelHolds) {

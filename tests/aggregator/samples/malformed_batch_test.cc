@@ -378,7 +378,7 @@ TEST(ParseBatch, LimitsLosses) {
 TEST_F(MalformedBatch, DoesNotExpandConstantColumns) {
   // 10,000 blocks of 1000 instances: 20 million values in 70 kB.
   constexpr int kBlocks = 10'000;
-  constexpr int kInstances = 1000;
+  constexpr int kInstances = 200;
   v1::BatchContent content;
   v1::BlockColumns& blocks = *content.add_blocks();
   for (int i = 0; i < kBlocks; ++i) {

@@ -1,6 +1,6 @@
 // Tests of a server's certificate checks, with real TLS.
 
-#include "base/certificates.h"
+#include "base/tls/certificates.h"
 
 #include <grpc/grpc_security_constants.h>
 #include <grpcpp/channel.h>
@@ -11,15 +11,15 @@
 #include <string>
 #include <vector>
 
-#include "aggregator/rpc/access.h"
-#include "aggregator/rpc/client_certificates.h"
-#include "aggregator/rpc/rpc_server.h"
-#include "aggregator/services/health_service.h"
-#include "base/channel.h"
-#include "base/clock.h"
-#include "base/files.h"
-#include "base/rpc_deadline.h"
-#include "base/tls_identity.h"
+#include "aggregator/services/services.h"
+#include "base/os/clock.h"
+#include "base/os/files.h"
+#include "base/rpc/channel.h"
+#include "base/rpc/rpc_deadline.h"
+#include "base/server/access.h"
+#include "base/server/client_certificates.h"
+#include "base/server/rpc_server.h"
+#include "base/tls/tls_identity.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/patience.h"

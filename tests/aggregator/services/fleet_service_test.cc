@@ -1,7 +1,5 @@
 // Lists beyond the limit of a message, requested by the command line and by
-// clients without support for pages.
-
-#include "aggregator/services/fleet_service.h"
+// clients that name no page size.
 
 #include <gmock/gmock.h>
 #include <grpcpp/channel.h>
@@ -17,14 +15,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "aggregator/cli/commands.h"
-#include "aggregator/cli/connection.h"
-#include "aggregator/cli/output.h"
 #include "aggregator/ingest/ingest.h"
-#include "base/channel.h"
-#include "base/credentials.h"
-#include "base/files.h"
+#include "aggregator/services/fleet_lists.h"
+#include "aggregator/services/services.h"
+#include "base/os/files.h"
+#include "base/rpc/channel.h"
 #include "base/sha256.h"
+#include "base/tls/certificates.h"
+#include "base/tls/credentials.h"
+#include "cli/commands.h"
+#include "cli/connection.h"
+#include "cli/output.h"
 #include "fleetperf/v1/fleet.grpc.pb.h"
 #include "proto/conversions.h"
 #include "tests/support/countersets.h"
@@ -36,7 +37,12 @@
 namespace fleetperf::aggregator {
 namespace {
 
+using ::testing::AllOf;
 using testing::ClocksAt;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 using testing::TestStore;
 
 const absl::Time kNotAfter = absl::Now() + absl::Hours(1);
@@ -117,7 +123,7 @@ class FleetServiceTest : public ::testing::Test {
     const std::string content = catalogue.SerializeAsString();
     v1::Machine record;
     record.set_name(machine);
-    ASSERT_OK(store_->PutMachine(record, Sha256(content)));
+    ASSERT_OK(store_->PutMachine({record, Sha256(content)}));
     ASSERT_OK(store_->PutCatalogue(Sha256(content), content));
   }
 
@@ -130,13 +136,11 @@ class FleetServiceTest : public ::testing::Test {
   Ingest ingest_{&*store_, &observer_, &planner_, {}};
   ExpectedMachines expected_{&ingest_};
   OwnMachines own_machines_{&*store_, &ingest_, &expected_};
-  WorkSlots slots_{{}};
-  const Peers peers_{{}, nullptr};
-  const ReadScopes scopes_{&*store_, &fleet_,
-                           [](const std::string&) { return absl::Now(); },
-                           &peers_};
+  CallerQuota quota_;
+  const ReadScope scope_{*store_, fleet_,
+                         [](const std::string&) { return absl::Now(); }};
   std::unique_ptr<grpc::Service> service_ =
-      MakeFleetService(FleetLists(&scopes_, &own_machines_, &slots_));
+      MakeFleetService(FleetLists(&scope_, &own_machines_, &quota_));
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<cli::Connection> connection_;
   std::unique_ptr<v1::FleetService::Stub> stub_;
@@ -158,7 +162,7 @@ TEST_F(FleetServiceTest, ListsAFleetWithTheMaximumOfLabels) {
     machine.set_name(absl::StrCat("web-", i));
     machine.set_agent(machine.name());
     AddMostLabels(&machine);
-    ASSERT_OK(store_->PutMachine(machine, ""));
+    ASSERT_OK(store_->PutMachine({machine}));
   }
   EXPECT_EQ(CountLines([&] {
               return cli::ListMachines(*connection_, cli::Format::kJson, {},
@@ -171,7 +175,7 @@ TEST_F(FleetServiceTest, ListsAFleetWithTheMaximumOfLabels) {
                                        /*verbose=*/true);
             }),
             111);
-  // The request of earlier versions, which follow the tokens.
+  // A request without a page size.
   size_t listed = 0;
   ListMachines({}, [&](const v1::ListMachinesResponse& response) {
     EXPECT_LT(response.ByteSizeLong(), size_t{kMaxMessageBytes} / 2);
@@ -180,34 +184,17 @@ TEST_F(FleetServiceTest, ListsAFleetWithTheMaximumOfLabels) {
   EXPECT_EQ(listed, kMachines);
 }
 
-// Earlier versions did not limit labels.
-TEST_F(FleetServiceTest, ListsAMachineThatWasStoredWithSixteenMiBOfLabels) {
-  v1::Machine machine;
-  for (const std::string name : {"web-1", "web-2", "web-3"}) {
-    machine.set_name(name);
-    machine.set_agent(name);
-    ASSERT_OK(store_->PutMachine(machine, ""));
-    (*machine.mutable_labels())["large"] = std::string(16 << 20, 'x');
-    machine.set_operating_system(std::string(1 << 20, 'y'));
-  }
-  EXPECT_EQ(CountLines([&] {
-              return cli::ListMachines(*connection_, cli::Format::kJson, {},
-                                       /*verbose=*/false);
-            }),
-            3);
-}
-
 TEST_F(FleetServiceTest, ListsTheLabelsThatSelectMachines) {
   v1::Machine stored;
   stored.set_name("web-1");
   stored.set_agent("web-1");
   (*stored.mutable_labels())["role"] = "web";
   (*stored.mutable_labels())["owner"] = "bob";
-  ASSERT_OK(store_->PutMachine(stored, ""));
+  ASSERT_OK(store_->PutMachine({stored}));
   v1::Machine remote;
   remote.set_name("sql-1");
   remote.set_agent("web-1");
-  ASSERT_OK(store_->PutMachine(remote, ""));
+  ASSERT_OK(store_->PutMachine({remote}));
   expected_.Set({"web-2"});
   store_->SetLabelRules(LabelRules(
       {{.machines = {perflib::Pattern("web-*")},
@@ -239,7 +226,7 @@ TEST_F(FleetServiceTest, ListsExpectedMachinesInOrder) {
     v1::Machine machine;
     machine.set_name(name_of(i));
     if (i % 2 == 0) {
-      ASSERT_OK(store_->PutMachine(machine, ""));
+      ASSERT_OK(store_->PutMachine({machine}));
     }
     if (i % 3 == 0) expected.insert(machine.name());
   }
@@ -275,7 +262,7 @@ TEST_F(FleetServiceTest, ListsCountersetsInPages) {
               return cli::ListCountersets(*connection_, cli::Format::kJson, {});
             }),
             kCountersets);
-  // A client without support for pages gets the part that fits.
+  // A request without a page size gets the part that fits.
   grpc::ClientContext context;
   v1::ListCountersetsResponse response;
   const grpc::Status status = stub_->ListCountersets(&context, {}, &response);
@@ -323,7 +310,7 @@ TEST_F(FleetServiceTest, ListsInstancesInPages) {
   v1::Machine record;
   for (const std::string name : {"web-0", "web-1", "web-2"}) {
     record.set_name(name);
-    ASSERT_OK(store_->PutMachine(record, ""));
+    ASSERT_OK(store_->PutMachine({record}));
   }
   EXPECT_EQ(CountLines([&] {
               return cli::ListInstances(*connection_, cli::Format::kJson,
@@ -345,7 +332,7 @@ TEST_F(FleetServiceTest, ListsInstancesIfNoThreadStarts) {
   testing::DiskAgent agent(&store_);
   agent.Ticks(1, 1, {{agent.Disk("C:"), 3}});
   ASSERT_OK(agent.Send());
-  const FleetLists lists(&scopes_, &own_machines_, &slots_);
+  const FleetLists lists(&scope_, &own_machines_, &quota_);
   v1::ListInstancesRequest request;
   request.set_counterset("Disk");
   v1::ListInstancesResponse response;
@@ -353,6 +340,143 @@ TEST_F(FleetServiceTest, ListsInstancesIfNoThreadStarts) {
   ASSERT_OK(lists.ListInstances(request, {.key = "reader"}, &response));
   ASSERT_EQ(response.instances_size(), 1);
   EXPECT_EQ(response.instances(0).name(), "C:");
+}
+
+class FindTest : public FleetServiceTest {
+ protected:
+  void SetUp() override {
+    FleetServiceTest::SetUp();
+    testing::DiskAgent web(&store_);
+    web.Ticks(1, 1, {{web.Disk("nginx:7"), 3}, {web.Disk("nginx:9"), 3}});
+    ASSERT_OK(web.Send());
+    testing::DiskAgent db(&store_, "db-1", 2);
+    db.Ticks(1, 1, {{db.Disk("sda#1"), 3}, {db.Disk("postgres:5"), 3}});
+    ASSERT_OK(db.Send());
+    for (const std::string name : {"db-1", "web-1"}) {
+      v1::Machine machine;
+      machine.set_name(name);
+      machine.set_agent(name);
+      (*machine.mutable_labels())["role"] = name == "db-1" ? "sql" : "shop";
+      ASSERT_OK(store_->PutMachine({machine}));
+    }
+    v1::CatalogueContent catalogue;
+    *catalogue.add_countersets() = ToProto(Processor());
+    *catalogue.add_countersets() =
+        ToProto({.guid = {.data1 = 2},
+                 .name = "IO",
+                 .counters = {{.counter_id = 1,
+                               .type = perflib::kPerfCounterRawcount,
+                               .name = "Transfers"}}});
+    PutCatalogue("offers", catalogue);
+  }
+
+  static perflib::CountersetRegistration Processor() {
+    return {.guid = {.data1 = 1},
+            .name = "Processor Information",
+            .instance_type = perflib::kCountersetMultipleInstances,
+            .counters = {{.counter_id = 1,
+                          .type = perflib::kPerfCounterRawcount,
+                          .name = "% User Time",
+                          .help = "Time in programs. Queue Length."},
+                         {.counter_id = 2,
+                          .type = perflib::kPerfCounterRawcount,
+                          .name = "% Processor Time"}}};
+  }
+
+  // Returns the paths that words find.
+  std::vector<std::string> Find(const std::string& words,
+                                v1::FindRequest request = {}) {
+    request.set_words(words);
+    grpc::ClientContext context;
+    answer_.Clear();
+    const grpc::Status status = stub_->Find(&context, request, &answer_);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    std::vector<std::string> paths;
+    for (const auto& found : answer_.found()) paths.push_back(found.path());
+    return paths;
+  }
+
+  v1::FindResponse answer_;
+};
+
+TEST_F(FindTest, FindsCountersByEverydayWords) {
+  EXPECT_THAT(Find("cpu usage"),
+              ElementsAre("\\Processor Information(*)\\% Processor Time",
+                          "\\Processor Information(*)\\% User Time"));
+  EXPECT_FALSE(answer_.found(0).collected());
+  EXPECT_EQ(answer_.found(0).kind(), v1::FindResponse::KIND_COUNTER);
+  // A name comes before a help text.
+  EXPECT_THAT(Find("queue length"),
+              ElementsAre("\\Disk(*)\\Queue Length",
+                          "\\Processor Information(*)\\% User Time"));
+  EXPECT_TRUE(answer_.found(0).collected());
+  // Of names, collected ones come first, although the other one is shorter.
+  EXPECT_THAT(Find("transfers"),
+              ElementsAre("\\Disk(*)\\Transfers/sec", "\\IO\\Transfers"));
+}
+
+TEST_F(FindTest, FindsInstancesAndMachines) {
+  EXPECT_THAT(Find("nginx"), ElementsAre("\\Disk(nginx:*)\\*"));
+  EXPECT_EQ(answer_.found(0).help(), "Disk, 2 instances, web-1");
+  EXPECT_EQ(answer_.found(0).kind(), v1::FindResponse::KIND_INSTANCE);
+  EXPECT_THAT(Find("postgres"), ElementsAre("\\Disk(postgres:5)\\*"));
+  EXPECT_THAT(Find("sda"), ElementsAre("\\Disk(sda[#]1)\\*"));
+  EXPECT_THAT(Find("web"), ElementsAre("\\\\web-1"));
+  EXPECT_THAT(Find("sql"), ElementsAre("\\\\db-1"));
+  EXPECT_EQ(answer_.found(0).help(), "role=sql");
+  EXPECT_THAT(Find("postgers"), ElementsAre("\\Disk(postgres:5)\\*"));
+  EXPECT_EQ(answer_.corrected_words(), "postgres");
+}
+
+TEST_F(FindTest, LimitsMachinesAndResults) {
+  v1::FindRequest request;
+  request.set_machine("web-*");
+  EXPECT_THAT(Find("queue", request),
+              ElementsAre("\\\\web-*\\Disk(*)\\Queue Length"));
+  EXPECT_THAT(Find("postgres", request), IsEmpty());
+  request.Clear();
+  request.set_max_results(1);
+  EXPECT_THAT(Find("time", request), ElementsAre("\\Disk(*)\\Up Time"));
+  EXPECT_EQ(answer_.left_out(), 3);
+}
+
+TEST_F(FindTest, FindsInstancesOfACounterset) {
+  v1::FindRequest request;
+  request.set_counterset("disk");
+  EXPECT_THAT(Find("nginx", request),
+              ElementsAre("\\Disk(nginx:7)\\*", "\\Disk(nginx:9)\\*"));
+  EXPECT_EQ(Find("", request).size(), 4);
+  request.set_counterset("nothing");
+  grpc::ClientContext context;
+  EXPECT_EQ(stub_->Find(&context, request, &answer_).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(FindTest, RejectsTooFewAndTooManyWords) {
+  for (const std::string& words : {std::string(" "), std::string(300, 'x')}) {
+    v1::FindRequest request;
+    request.set_words(words);
+    grpc::ClientContext context;
+    EXPECT_EQ(stub_->Find(&context, request, &answer_).error_code(),
+              grpc::StatusCode::INVALID_ARGUMENT);
+  }
+}
+
+TEST_F(FindTest, IsACommand) {
+  ::testing::internal::CaptureStdout();
+  EXPECT_OK(
+      cli::Find(*connection_, cli::Format::kTable, {"cpu", "usage"}, {}, 20));
+  EXPECT_THAT(
+      ::testing::internal::GetCapturedStdout(),
+      AllOf(StartsWith("PATH "),
+            HasSubstr("\n\\Processor Information(*)\\% Processor Time "),
+            HasSubstr(" counter "), HasSubstr(" no "),
+            HasSubstr("Time in programs.")));
+  const absl::Status none =
+      cli::Find(*connection_, cli::Format::kTable, {"xyzzy"}, {}, 20);
+  EXPECT_TRUE(cli::IsMissing(none));
+  EXPECT_THAT(std::string(none.message()),
+              HasSubstr("nothing matches 'xyzzy'"));
 }
 
 }  // namespace

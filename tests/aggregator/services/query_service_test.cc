@@ -1,8 +1,6 @@
 // The service, called over TLS. The tests of aggregator/query check the
 // answers.
 
-#include "aggregator/services/query_service.h"
-
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
@@ -17,8 +15,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/credentials.h"
-#include "base/files.h"
+#include "aggregator/services/query_answers.h"
+#include "aggregator/services/services.h"
+#include "base/os/files.h"
+#include "base/tls/certificates.h"
+#include "base/tls/credentials.h"
 #include "fleetperf/v1/query.grpc.pb.h"
 #include "proto/conversions.h"
 #include "tests/support/disk_agent.h"
@@ -32,6 +33,7 @@ namespace {
 using testing::At;
 using testing::DiskAgent;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using testing::TestStore;
 
 // A store with a machine whose samples never end.
@@ -146,12 +148,12 @@ class QueryServiceTest : public ::testing::Test {
   TestStore test_store_;
   EndlessStore store_{&*test_store_};
   Fleet fleet_{&store_};
-  WorkSlots slots_{{}};
-  const Peers peers_{{}, nullptr};
-  const ReadScopes scopes_{&store_, &fleet_,
-                           [](const std::string&) { return At(20); }, &peers_};
+  CallerQuota quota_;
+  const ReadScope scope_{store_, fleet_, [](const std::string& machine) {
+                           return At(machine == "web-2" ? 19 : 20);
+                         }};
   std::unique_ptr<grpc::Service> service_ =
-      MakeQueryService(QueryAnswers(&scopes_, &slots_));
+      MakeQueryService(QueryAnswers(&scope_, &quota_));
   KeyPair authority_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
@@ -185,6 +187,28 @@ TEST_F(QueryServiceTest, AnswersTheRequest) {
   request.add_by(v1::GROUPING_COUNTER);
   EXPECT_THAT(Ask(request), ElementsAre(" \\Disk\\Queue Length 7",
                                         " \\Disk\\Transfers/sec 7"));
+}
+
+TEST_F(QueryServiceTest, GivesTheEndOfTheRangeByTheClockOfTheMachine) {
+  const auto ends = [&](const v1::QueryRangeRequest& request) {
+    grpc::ClientContext context;
+    const auto reader = stub_->QueryRange(&context, request);
+    std::vector<absl::Time> times;
+    v1::QueryRangeResponse response;
+    while (reader->Read(&response)) {
+      if (!response.has_range_end_unix_nanos()) continue;
+      times.push_back(absl::FromUnixNanos(response.range_end_unix_nanos()));
+    }
+    EXPECT_TRUE(reader->Finish().ok());
+    return times;
+  };
+  v1::QueryRangeRequest request = Request("\\Disk(C:)\\Queue Length");
+  EXPECT_THAT(ends(request), IsEmpty());
+  request.clear_end_time();
+  *request.mutable_since() = ToProto(absl::Seconds(10));
+  EXPECT_THAT(ends(request), ElementsAre(At(20), At(19)));
+  request.set_aggregate(v1::AGGREGATE_FUNCTION_SUM);
+  EXPECT_THAT(ends(request), ElementsAre(At(19)));
 }
 
 TEST_F(QueryServiceTest, RequiresTheRoleReaderOrOperator) {
@@ -228,6 +252,30 @@ TEST_F(QueryServiceTest, ReportsProgressIfRequested) {
     grpc::ClientContext of_raw;
     EXPECT_EQ(ProgressAndSeries(stub_->QueryRaw(&of_raw, raw).get()), expected);
   }
+}
+
+// Two queries at a time would be one too many.
+TEST_F(QueryServiceTest, KeepsNoPlaceWhileItsCallerDoesNotRead) {
+  quota_.SetLimits(Pool::kQueries, 1, 1);
+  const QueryAnswers answers(&scope_, &quota_);
+  const v1::QueryRangeRequest request = Request("\\Disk(*)\\Queue Length");
+  const absl::Time end = absl::Now() + absl::Seconds(30);
+  const Caller slow{.key = "slow"};
+  const Caller quick{.key = "quick",
+                     .is_cancelled = [end] { return absl::Now() > end; }};
+  int slow_parts = 0;
+  int quick_parts = 0;
+  const auto ask_quickly = [&] {
+    return answers.Range(request, quick, [&](const v1::QueryRangeResponse&) {
+      ++quick_parts;
+      return absl::OkStatus();
+    });
+  };
+  ASSERT_OK(answers.Range(request, slow, [&](const v1::QueryRangeResponse&) {
+    return ++slow_parts == 2 ? ask_quickly() : absl::OkStatus();
+  }));
+  EXPECT_EQ(quick_parts, slow_parts);
+  EXPECT_EQ(quota_.counts(Pool::kQueries).held, 0);
 }
 
 TEST_F(QueryServiceTest, StopsReadingWhenTheCallerCancels) {

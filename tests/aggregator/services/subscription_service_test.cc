@@ -1,8 +1,6 @@
 // The service, called over TLS: the waits of its streams. The tests of the hub
 // check the updates.
 
-#include "aggregator/services/subscription_service.h"
-
 #include <gmock/gmock.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
@@ -15,11 +13,13 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "aggregator/rpc/rpc_server.h"
-#include "aggregator/services/collection_service.h"
-#include "base/certificates.h"
-#include "base/credentials.h"
-#include "base/files.h"
+#include "aggregator/services/services.h"
+#include "aggregator/services/subscriptions.h"
+#include "base/os/files.h"
+#include "base/server/rpc_server.h"
+#include "base/server/stream_service.h"
+#include "base/tls/certificates.h"
+#include "base/tls/credentials.h"
 #include "fleetperf/v1/collection.grpc.pb.h"
 #include "fleetperf/v1/subscription.grpc.pb.h"
 #include "tests/support/disk_agent.h"
@@ -111,9 +111,9 @@ class SubscriptionServiceTest : public ::testing::Test {
   StandingStore standing_{&*test_store_};
   Fleet fleet_{&*test_store_};
   Hub hub_{&standing_, {}};
-  const Peers peers_{{}, nullptr};
+  CallerQuota quota_;
   Subscriptions subscriptions_{&standing_, &fleet_, &hub_, &Clock::Real(),
-                               &peers_};
+                               &quota_};
   Planner planner_{{}};
   Ingest ingest_{&*test_store_, &hub_, &planner_, {}};
   std::vector<std::unique_ptr<StreamService>> streams_;

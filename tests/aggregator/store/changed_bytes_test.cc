@@ -17,7 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "aggregator/store/backup/repair.h"
 #include "aggregator/store/store.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "base/status_macros.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/one_disk_agent.h"

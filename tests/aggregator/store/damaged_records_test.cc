@@ -80,6 +80,24 @@ std::string HeadOf(uint64_t body_size) {
   return absl::StrCat(BigEndian(body_size), EncodeTime(kStart), "head");
 }
 
+// Before and after the batch is removed from the log.
+TEST(DamagedRecords, ADamagedBatchIsALoss) {
+  TestStore store;
+  OneDiskAgent web(&store, "web-1");
+  for (int i = 1; i <= 3; ++i) {
+    web.Tick(i, 10 * i);
+    ASSERT_OK(web.Send());
+  }
+  Put(store, {Family::kLog, LogKey(/*epoch_number=*/1, /*sequence=*/2), "abc"});
+  const LogCapture log;
+  store.Open();
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10", "3 C: 30"));
+  EXPECT_THAT(store.ReadLosses("web-1"), ElementsAre("store_damaged 2..2"));
+  ASSERT_OK(store.Compact());
+  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 10", "3 C: 30"));
+  EXPECT_THAT(store.ReadLosses("web-1"), ElementsAre("store_damaged 2..2"));
+}
+
 TEST(DamagedRecords, AreSkippedAndReported) {
   const std::string now = EncodeTime(kStart);
   const std::string hour = BigEndian(HourOf(kStart));

@@ -158,6 +158,34 @@ TEST_F(DamagedWal, PageOfZerosIsDamage) {
   EXPECT_THAT(store_.ReadLosses("web-1"), SizeIs(1));
 }
 
+// At some types, RocksDB's own recovery loops or drops all later commits.
+TEST_F(DamagedWal, RecordOfAnotherTypeCostsOneCommit) {
+  constexpr size_t kType = 6;  // behind the checksum and the size
+  size_t record = 0;
+  ASSERT_OK(ReadWalFile(
+      path_,
+      [&](uint64_t offset, absl::string_view) {
+        if (offset < log_.size() / 2) record = offset;
+        return absl::OkStatus();
+      },
+      [](const WalRange&, bool) {}));
+  for (const char type : {0, 3, 5, 6, 9, 65}) {
+    SCOPED_TRACE(static_cast<int>(type));
+    const testing::TempDirectory copy;
+    fs::copy(
+        store_.path(), copy.path(),
+        fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+    std::string log = log_;
+    log[record + kType] = type;
+    WriteAll(copy.File(fs::path(path_).filename().string()), log);
+    const auto told = HasSubstr("1 batches in 1 commits");
+    EXPECT_THAT(DamageOf(copy.path()), ElementsAre(told));
+    const testing::LogCapture lines;
+    ASSERT_OK(OpenRocksDbStore(copy.path()));
+    EXPECT_THAT(lines.Lines(), ElementsAre(told));
+  }
+}
+
 TEST_F(DamagedWal, ReportsMissingLog) {
   fs::remove(path_);
   const auto told =

@@ -39,8 +39,8 @@ size_t CountKeys(TestStore& store, const std::string& prefix) {
   return keys;
 }
 
-// Removes the record of an epoch's agent, which earlier versions did not write.
-void MakeOlder(TestStore& store) {
+// Removes the records of the agents of epochs, which may fail to be written.
+void RemoveAgents(TestStore& store) {
   store.Close();
   const auto database = Database::Open(store.path());
   ASSERT_OK(database);
@@ -176,7 +176,7 @@ TEST(EndedEpochs, ReturningEpochsRecordLossesOfAllMachines) {
   v1::Machine machine;
   machine.set_name("db-1");
   machine.set_agent("web-1");
-  ASSERT_OK(store->PutMachine(machine, ""));
+  ASSERT_OK(store->PutMachine({machine}));
   OneDiskAgent web(&store, "web-1");
   web.Tick(1, 10);
   ASSERT_OK(web.Send());
@@ -192,7 +192,7 @@ TEST(EndedEpochs, ReturningEpochsRecordLossesOfAllMachines) {
   expect();
   store.Reopen();
   expect();
-  MakeOlder(store);
+  RemoveAgents(store);
   store.Open();
   expect();
   ASSERT_OK(store.Compact());
@@ -324,7 +324,8 @@ TEST(EndedEpochs, NumbersAreNeverReused) {
   }
 }
 
-// Epochs of earlier versions, and epochs that were open when the process ended.
+// Epochs without their agents, and epochs that were open when the process
+// ended.
 TEST(EndedEpochs, AreFoundAfterARestart) {
   constexpr uint64_t kEpochs = 2500;  // more than are handled at a time
   TestStore store;
@@ -336,7 +337,7 @@ TEST(EndedEpochs, AreFoundAfterARestart) {
   OneDiskAgent web(&store, "web-1", kEpochs + 1);
   web.Tick(1, 10);
   ASSERT_OK(web.Send());
-  MakeOlder(store);
+  RemoveAgents(store);
   store.Open();
   OneDiskAgent going_on(&store, "web-1", kEpochs + 2);
   going_on.Tick(2, 20);

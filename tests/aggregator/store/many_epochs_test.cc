@@ -74,9 +74,9 @@ TEST(ManyEpochs, EndedEpochsTakeFewBytes) {
 
   const size_t to_open = BytesToOpen(store);
   RecordProperty("bytes_to_open", std::to_string(to_open - to_open_before));
-  // RocksDB also reads its own files, which are larger. The definitions of an
-  // epoch would take some kilobytes.
-  EXPECT_LT(to_open, to_open_before + 100 * kEpochs);
+  // RocksDB also reads its own files, which are larger; RocksDB 9 has taken 103
+  // bytes an epoch. The definitions of an epoch would take some kilobytes.
+  EXPECT_LT(to_open, to_open_before + 200 * kEpochs);
 
   EXPECT_EQ(ContentsOf(store, Family::kLog).keys, 0);
   EXPECT_EQ(ContentsOf(store, Family::kTimes).keys, 0);

@@ -141,19 +141,19 @@ TEST(ReopenedStore, AttributesLossesToMachinesWithoutSamples) {
     v1::Machine machine;
     machine.set_name(name);
     machine.set_agent("probe");
-    ASSERT_OK(store->PutMachine(machine, ""));
+    ASSERT_OK(store->PutMachine({machine}));
   }
   v1::Machine other;
   other.set_name("web-1");
   other.set_agent("web-1");
-  ASSERT_OK(store->PutMachine(other, ""));
+  ASSERT_OK(store->PutMachine({other}));
   TestAgent agent(&store, "probe", 2);
   agent.Lose("", At(3), At(5), 3, v1::LOSS_CAUSE_SPOOL_FULL);
   ASSERT_OK(agent.Send());
   v1::Machine late;
   late.set_name("db-2");
   late.set_agent("probe");
-  ASSERT_OK(store->PutMachine(late, ""));
+  ASSERT_OK(store->PutMachine({late}));
   agent.Lose("db-2", At(7), At(8), 1, v1::LOSS_CAUSE_OVERRUN);
   ASSERT_OK(agent.Send());
   const auto expect = [&] {

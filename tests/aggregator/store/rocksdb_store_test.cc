@@ -3,9 +3,11 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/store/backup/verify.h"
 #include "aggregator/store/store.h"
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/keys.h"
+#include "base/os/directory_lock.h"
 #include "fleetperf/v1/fleet.pb.h"
 #include "tests/support/countersets.h"
 #include "tests/support/one_disk_agent.h"
@@ -244,7 +246,7 @@ TEST(RocksDbStore, StoresCataloguesByHash) {
   const std::string content("content\0with a NUL", 18);
   v1::Machine machine;
   machine.set_name("web-1");
-  ASSERT_OK(store->PutMachine(machine, hash));
+  ASSERT_OK(store->PutMachine({machine, hash}));
   ASSERT_OK(store->PutCatalogue(hash, content));
   store.Reopen();
   EXPECT_TRUE(store->HasCatalogue(hash));
@@ -259,7 +261,7 @@ TEST(RocksDbStore, RemovesUnusedCatalogues) {
   const auto put = [&](const std::string& name, const std::string& hash) {
     v1::Machine machine;
     machine.set_name(name);
-    ASSERT_OK(store->PutMachine(machine, hash));
+    ASSERT_OK(store->PutMachine({machine, hash}));
     ASSERT_OK(store->PutCatalogue(hash, "content"));
   };
   put("web-1", a);
@@ -269,7 +271,7 @@ TEST(RocksDbStore, RemovesUnusedCatalogues) {
   put("web-2", b);
   EXPECT_FALSE(store->HasCatalogue(a));
   EXPECT_TRUE(store->HasCatalogue(b));
-  // An unused catalogue, as earlier versions left it.
+  // An unused catalogue, as a crash may leave it.
   ASSERT_OK(store->PutCatalogue(c, "content"));
   store.Reopen();
   EXPECT_FALSE(store->HasCatalogue(c));
@@ -302,7 +304,7 @@ TEST(RocksDbStore, ForgetsMachinesButKeepsTheirSamples) {
   v1::Machine other;
   other.set_name("web-2");
   const std::string catalogue(32, 'c');
-  ASSERT_OK(store->PutMachine(other, catalogue));
+  ASSERT_OK(store->PutMachine({other, catalogue}));
   ASSERT_OK(store->PutCatalogue(catalogue, "content"));
   agent.Tick(1, 1);
   ASSERT_OK(agent.Send());
@@ -334,9 +336,8 @@ TEST(RocksDbStore, ForgetsMachinesButKeepsTheirSamples) {
   }
 }
 
-// A version that forgets no machines writes the description of a forgotten one
-// and leaves the record that hides it.
-TEST(RocksDbStore, ListsForgottenMachineThatAnEarlierVersionDescribed) {
+// The repair of a damaged store may bring back the record that hides a machine.
+TEST(RocksDbStore, ListsDescribedMachineThatAlsoHasTheRecordOfAForgottenOne) {
   TestStore store;
   OneDiskAgent agent(&store, "web-1");
   ASSERT_OK(agent.Connect());
@@ -371,10 +372,10 @@ TEST(RocksDbStore, StoresMachineDescriptions) {
   for (const std::string name : {"web-2", "web-1"}) {
     machine.set_name(name);
     machine.set_operating_system("Linux 6.1");
-    ASSERT_OK(store->PutMachine(machine, std::string(32, 'a')));
+    ASSERT_OK(store->PutMachine({machine, std::string(32, 'a')}));
   }
   machine.set_operating_system("Linux 6.18");
-  ASSERT_OK(store->PutMachine(machine, std::string(32, 'b')));
+  ASSERT_OK(store->PutMachine({machine, std::string(32, 'b')}));
   EXPECT_THAT(store->directory().Machines(), ElementsAre("web-1", "web-2"));
   store.Reopen();
   EXPECT_THAT(store->directory().Machines(), ElementsAre("web-1", "web-2"));
@@ -393,6 +394,29 @@ TEST(OpenRocksDbStore, RejectsDirectoryOpenedTwice) {
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr(store.path()),
                              HasSubstr("another process has it open"))));
+}
+
+// A cleanup script may remove the file, which RocksDB alone locks. The lock of
+// the directory does not depend on the process.
+TEST(OpenRocksDbStore, IsLockedWithoutItsLockFile) {
+  TestStore store;
+  std::filesystem::remove(store.path() + "/LOCK");
+  EXPECT_THAT(DirectoryLock::Acquire(store.path()),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("in use by another process")));
+  store.Close();
+  std::filesystem::remove(store.path() + "/LOCK");
+  {
+    const auto lock = DirectoryLock::Acquire(store.path());
+    ASSERT_OK(lock);
+    for (const absl::Status& refused :
+         {OpenRocksDbStore(store.path()).status(),
+          VerifyStore(store.path(), [](double) {}).status()}) {
+      EXPECT_THAT(refused, StatusIs(absl::StatusCode::kFailedPrecondition,
+                                    HasSubstr("another process has it open")));
+    }
+  }
+  store.Open();
 }
 
 TEST(OpenRocksDbStore, CreatesDirectory) {

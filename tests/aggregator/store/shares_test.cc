@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "tests/support/countersets.h"
 #include "tests/support/one_disk_agent.h"
@@ -20,13 +21,17 @@ using testing::OneDiskAgent;
 using testing::TestStore;
 
 // Sends ten batches, one for each tenth hour, of `ticks` ticks each.
-void SendHistory(OneDiskAgent& agent, int ticks) {
+void SendTicks(OneDiskAgent& agent, int ticks) {
   std::mt19937_64 random(20261126);
-  ASSERT_OK(agent.Connect());
   for (int hour = 0; hour < 10; ++hour) {
     for (int i = 1; i <= ticks; ++i) agent.Tick(hour * 36e3 + i, random());
     ASSERT_OK(agent.Send(kStart + absl::Hours(10 * hour)));
   }
+}
+
+void SendHistory(OneDiskAgent& agent, int ticks) {
+  ASSERT_OK(agent.Connect());
+  SendTicks(agent, ticks);
 }
 
 TEST(StoreShares, AnAgentBeyondItsShareLosesDataFirst) {
@@ -49,6 +54,28 @@ TEST(StoreShares, AnAgentBeyondItsShareLosesDataFirst) {
   // The store is too small for the others, too.
   ASSERT_OK(store->DropTo(0));
   EXPECT_EQ(store.Read("web-1").size(), 0);
+}
+
+// The aggregator was restarted since the agents connected.
+TEST(StoreShares, AnAgentHasOneShareUnderAllNamesOfItsCertificate) {
+  TestStore store;
+  for (int i = 0; i < 4; ++i) {
+    OneDiskAgent honest(&store, absl::StrCat("web-", i));
+    SendHistory(honest, 2000);
+    OneDiskAgent noisy(&store, absl::StrCat("evil-", i));
+    ASSERT_OK(noisy.Connect("certificate"));
+    SendTicks(noisy, 5000);
+  }
+  ASSERT_OK(store.Compact());
+  store.Reopen();
+  ASSERT_OK(store->DropTo(store->size() * 6 / 10));
+  size_t left = 0;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(store.Read(absl::StrCat("web-", i)).size(), 20'000);
+    left += store.Read(absl::StrCat("evil-", i)).size();
+  }
+  EXPECT_LT(left, 4 * 50'000 / 2);
+  EXPECT_GT(left, 0);
 }
 
 TEST(StoreShares, DefinitionsOfAnAgentEvictNoHistoryOfOthers) {
@@ -79,12 +106,14 @@ TEST(StoreShares, DefinitionsOfAnAgentEvictNoHistoryOfOthers) {
 }
 
 TEST(FairShare, IsAQuarterOrAMultipleOfTheMedian) {
-  UseByAgent uses;
+  UseByHolder uses;
   EXPECT_EQ(FairShare(uses, 4000), 4000);
   uses["a"] = {.chunks = 100};
   EXPECT_EQ(FairShare(uses, 4000), 1000);
   uses["b"] = {.chunks = 5, .definitions = 5};
   uses["c"] = {.chunks = 10};
+  EXPECT_EQ(FairShare(uses, 4000), 160);
+  for (const char* gone : {"d", "e", "f", "g"}) uses[gone] = {};
   EXPECT_EQ(FairShare(uses, 4000), 160);
   EXPECT_EQ(ExcessOfDefinitions(uses, 3), 2);
 }

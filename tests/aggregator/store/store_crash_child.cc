@@ -13,7 +13,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "aggregator/formula/counter_formula.h"
 #include "aggregator/samples/series_run.h"
 #include "aggregator/store/backup/backup.h"
 #include "aggregator/store/backup/verify.h"
@@ -22,6 +21,7 @@
 #include "tests/support/countersets.h"
 #include "tests/support/raw_samples.h"
 #include "tests/support/test_store.h"
+#include "values/counter_formula.h"
 
 namespace fleetperf::aggregator {
 namespace {

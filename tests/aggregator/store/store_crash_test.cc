@@ -21,7 +21,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "tests/aggregator/store/store_crash_child.h"
 #include "tests/e2e/process.h"
 #include "tests/support/temp_directory.h"

@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "aggregator/query/range_query.h"
 #include "aggregator/store/store.h"
 #include "tests/support/countersets.h"
+#include "tests/support/log_capture.h"
 #include "tests/support/one_disk_agent.h"
 #include "tests/support/query_results.h"
 #include "tests/support/raw_samples.h"
@@ -18,7 +20,9 @@
 namespace fleetperf::aggregator {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::kStart;
 using testing::OneDiskAgent;
@@ -160,6 +164,61 @@ TEST(StoreSize, RemovesDataReceivedFirst) {
   EXPECT_TRUE(std::equal(left.rbegin(), left.rend(), all.rbegin()));
   ASSERT_OK(store->DropTo(0));
   EXPECT_THAT(store.Read("web-1"), IsEmpty());
+}
+
+// A batch for each of `hours` hours, all received at once: after an outage, an
+// agent sends what it has kept.
+void SendAtOnce(OneDiskAgent& agent, int hours, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (int hour = 0; hour < hours; ++hour) {
+    for (int i = 1; i <= 1000; ++i) agent.Tick(hour * 3600 + i, random());
+    ASSERT_OK(agent.Send());
+  }
+}
+
+TEST(StoreSize, RemovesNoMoreThanIsNecessary) {
+  constexpr int kMachines = 20;
+  constexpr int kHours = 10;
+  TestStore store;
+  for (int i = 0; i < kMachines; ++i) {
+    OneDiskAgent agent(&store, absl::StrCat("web-", i));
+    SendAtOnce(agent, kHours, i);
+  }
+  ASSERT_OK(store.Compact());
+  store.Reopen();
+  ASSERT_OK(store->DropTo(uint64_t{1} << 30));  // nothing to do
+  const uint64_t limit = store->size() * 7 / 10;
+  const testing::LogCapture log;
+  ASSERT_OK(store->DropTo(limit));
+  EXPECT_LE(store->size(), limit);
+  EXPECT_GE(store->size(), limit * 9 / 10);
+  EXPECT_THAT(log.Lines(),
+              ElementsAre(AllOf(
+                  HasSubstr("the store is full"), HasSubstr("store.max_size"),
+                  HasSubstr("chunks"), HasSubstr("received from"))));
+  for (int i = 0; i < kMachines; ++i) {
+    const auto left = store.Read(absl::StrCat("web-", i));
+    EXPECT_GE(left.size(), 1000 * (kHours * 6 / 10)) << i;
+    EXPECT_LE(left.size(), 1000 * (kHours * 7 / 10)) << i;
+    EXPECT_THAT(left.back(), HasSubstr(absl::StrCat(9 * 3600 + 1000, " C: ")));
+  }
+}
+
+// The batches that were moved to chunks still take space in files of the log.
+TEST(StoreSize, RemovesNothingIfReleasingSpaceIsEnough) {
+  TestStore store;
+  OneDiskAgent agent(&store, "web-1");
+  SendAtOnce(agent, 100, 1);
+  store.Reopen();
+  const uint64_t size = store->size();
+  ASSERT_OK(store.Compact());
+  store.Reopen();
+  ASSERT_GT(store->size(), size * 5 / 4);
+  const testing::LogCapture log;
+  ASSERT_OK(store->DropTo(size * 5 / 4));
+  EXPECT_LE(store->size(), size * 5 / 4);
+  EXPECT_EQ(store.Read("web-1").size(), 100'000);
+  EXPECT_THAT(log.Lines(), IsEmpty());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,6 @@
 #include "aggregator/store/tables/commit_mark.h"
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/keys.h"
-#include "aggregator/store/tables/manifest.h"
 #include "aggregator/store/tables/wal_check.h"
 #include "aggregator/store/tables/wal_file.h"
 #include "base/status_macros.h"
@@ -35,10 +35,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::IsOkAndHolds;
 using testing::kStart;
 using ::testing::Not;
 using testing::OneDiskAgent;
@@ -49,19 +51,21 @@ using testing::TestStore;
 // All other records of the numbers are lost with the log.
 TEST(Wal, DoesNotReassignNumbersUsedInChunks) {
   TestStore store;
-  // When chunks are dropped, only the family "chunks" is written to files. The
-  // first time, there are no chunks.
-  const auto drop = [&] { ASSERT_OK(store->DropTo(store->size() - 1)); };
-  drop();
+  // An earlier agent's batch, which is in files of the log.
+  std::mt19937_64 random(46);
+  OneDiskAgent other(&store, "other");
+  for (int i = 1; i <= 5000; ++i) other.Tick(i / 2.0, random());
+  ASSERT_OK(other.Send(kStart - absl::Hours(1)));
+  store.Reopen();
+  const uint64_t size = store->size();
   OneDiskAgent web(&store, "web-1");
-  for (uint64_t i = 1; i <= 200; ++i) {
-    web.Tick(static_cast<double>(i), i * i * 7919 % 1'000'003);
-  }
+  for (int i = 1; i <= 5000; ++i) web.Tick(i / 2.0, random());
   ASSERT_OK(web.Send(kStart));
   web.Tick(7200, 20);
   ASSERT_OK(web.Send(kStart + absl::Hours(2)));
   ASSERT_OK(store.Compact());
-  drop();
+  // When chunks are dropped, only the families of samples are written to files.
+  ASSERT_OK(store->DropTo(size - 65'000));
   ASSERT_THAT(store.Read("web-1"), ElementsAre("7200 C: 20"));
   const uint32_t number = store.Epoch("web-1", 1).number;
   store.Close();
@@ -103,7 +107,7 @@ TEST(Wal, DoesNotReassignNumbersUsedInTheLog) {
   EXPECT_GT(store.Epoch("db-1", 1).number, number);
 }
 
-// Earlier versions did not number commits.
+// A store has no mark before its first commit.
 TEST(Wal, GapBetweenWritesWithoutMarksIsDamage) {
   const testing::TempDirectory directory;
   const auto put = [&](Database* database, int i) {
@@ -165,6 +169,57 @@ TEST(Wal, FindsDamageInTheFirstOfTwoLogs) {
   }
 }
 
+// The first log ends with a whole write, but not with its last one.
+TEST(Wal, CountsCommitsThatAreMissingBetweenLogs) {
+  const testing::TempDirectory directory;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+    for (uint64_t i = 1; i <= 5; ++i) PutCommit(database.get(), i);
+    ASSERT_OK(database->Compact(Family::kDefault));
+    for (uint64_t i = 6; i <= 10; ++i) PutCommit(database.get(), i);
+  }
+  const std::vector<std::string> logs = LogsIn(directory.path());
+  ASSERT_THAT(logs, SizeIs(2));
+  uint64_t end = 0;
+  ASSERT_OK(ReadWalFile(
+      logs[0],
+      [&](uint64_t offset, absl::string_view write) {
+        if (absl::StrContains(write, "z004")) end = offset;
+        return absl::OkStatus();
+      },
+      [](const WalRange&, bool) {}));
+  ASSERT_GT(end, 0);
+  fs::resize_file(logs[0], end);
+  ASSERT_OK_AND_ASSIGN(const WalCheck check,
+                       CheckWal(directory.path(), CommitMark()));
+  ASSERT_THAT(check.damage, SizeIs(1));
+  EXPECT_EQ(check.damage[0].path, logs[1]);
+  EXPECT_EQ(check.damage[0].commits, 2);
+}
+
+// A power cut may leave the last commit and not an earlier write of the same
+// sync.
+TEST(Wal, DamageBetweenTheLastTwoCommitsMayBeATornEnd) {
+  const testing::TempDirectory directory;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+    PutCommit(database.get(), 1);
+    PutCommit(database.get(), 2);
+    Changes changes(database.get());
+    changes.Put(Family::kLog, "other", "value");
+    ASSERT_OK(database->Write(&changes, Database::Durability::kProcess));
+    PutCommit(database.get(), 3);
+  }
+  ASSERT_TRUE(FlipIn(directory.path(), "other"));
+  const auto damage_if_synced = [&](uint64_t commits) {
+    const auto check = CheckWal(directory.path(), {.commits = commits});
+    EXPECT_OK(check);
+    return check.ok() ? check->damage.size() : 0;
+  };
+  EXPECT_EQ(damage_if_synced(2), 0);
+  EXPECT_EQ(damage_if_synced(3), 1);
+}
+
 TEST(Wal, MarkWithoutCommitsDoesNotProveASyncedEnd) {
   const testing::TempDirectory directory;
   {
@@ -209,7 +264,8 @@ TEST(Wal, ReportsMissingClosedLog) {
   EXPECT_OK(database->missing());
 }
 
-// RocksDB continues to write where its log ended.
+// RocksDB continues to write where its log ended. What it writes to the same
+// block of 32 KiB is lost, too.
 TEST(RunningWal, ReportsLogEmptiedWhileInUse) {
   testing::TestStore store;
   testing::OneDiskAgent agent(&store, "web-1");
@@ -225,15 +281,14 @@ TEST(RunningWal, ReportsLogEmptiedWhileInUse) {
   std::filesystem::resize_file(logs[0], 0);
   for (int tick = 21; tick <= 30; ++tick) send(tick);
   store.Close();
-  EXPECT_THAT(DamageOf(store.path()), Contains(HasSubstr("from byte 0")));
+  const auto told = AllOf(HasSubstr("the end of the write-ahead log"),
+                          HasSubstr("20 batches in 20 commits"));
+  EXPECT_THAT(DamageOf(store.path()), Contains(told));
   const testing::LogCapture log;
   store.Open();
-  EXPECT_THAT(log.Lines(), Contains(HasSubstr(logs[0] + " is damaged")));
-  const std::vector<std::string> ticks = store.Read("web-1");
-  EXPECT_THAT(ticks, SizeIs(20));
-  EXPECT_THAT(ticks, Contains("10 C: 10"));
-  EXPECT_THAT(ticks, Contains("21 C: 21"));
-  EXPECT_THAT(store.ReadLosses("web-1"), SizeIs(1));
+  EXPECT_THAT(log.Lines(), Contains(told));
+  EXPECT_THAT(store.Read("web-1"), SizeIs(10));
+  EXPECT_EQ(store.Epoch("web-1", 1).durable_sequence, 10);  // tells the agent
 }
 
 TEST(RunningWal, ReportsChangesThatTheManifestLost) {
@@ -274,7 +329,8 @@ TEST(ManifestTest, MayHaveAnEmptyChange) {
   // The checksum, the size and the type, as RocksDB 9.10 writes them.
   const std::string empty_change("\x05\x2b\x28\x43\x00\x00\x01", 7);
   WriteAll(path, absl::StrCat(ReadAll(path), empty_change));
-  EXPECT_OK(ReadManifest(path));
+  EXPECT_THAT(FindManifestDamage(path), IsOkAndHolds(std::nullopt));
+  EXPECT_OK(ListFiles(directory.path()));
 }
 
 // RocksDB goes on with a new log after a write that did not fit on the disk.
@@ -310,32 +366,6 @@ TEST(RunningWal, FailedWriteIsNotDamage) {
   const auto cut = CheckWal(directory.path(), CommitMark());
   ASSERT_OK(cut);
   EXPECT_THAT(cut->damage, SizeIs(1));
-}
-
-// Zeros that a disk left end with a sector, perhaps inside an agent's data.
-TEST(WalFileTest, FindsWritesAfterZerosThatEndWithinASector) {
-  const testing::TempDirectory directory;
-  const std::string path = directory.File("000001.log");
-  const std::string write(20, 'w');
-  for (const size_t zeros : {7, 8, 9, 10, 11, 12, 13, 511, 512, 513, 1000}) {
-    std::string file(zeros, '\0');
-    AppendWalRecord(write, &file);
-    WriteAll(path, file);
-    std::vector<uint64_t> offsets;
-    ASSERT_OK(ReadWalFile(
-        path,
-        [&](uint64_t offset, absl::string_view found) {
-          EXPECT_EQ(found, write);
-          offsets.push_back(offset);
-          return absl::OkStatus();
-        },
-        [](const WalRange& /*gap*/, bool /*blank*/) {}));
-    if (zeros == 512) {
-      EXPECT_THAT(offsets, IsEmpty());
-    } else {
-      EXPECT_THAT(offsets, ElementsAre(zeros));
-    }
-  }
 }
 
 }  // namespace

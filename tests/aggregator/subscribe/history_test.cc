@@ -30,18 +30,23 @@ TEST_F(HistoryTest, ArrivesFirstAndOnce) {
   EXPECT_THAT(reader->Read(), ElementsAre("1@6=3", "1@7=3"));
 }
 
-TEST_F(HistoryTest, EndsWithAMarkInAPart) {
+TEST_F(HistoryTest, EndIsReportedOnce) {
   DiskAgent agent(&store_);
   const uint32_t c = agent.Disk("C:");
   agent.Ticks(0, 5, {{c, 3}});
   ASSERT_OK(agent.Send());
-  const auto reader = Subscribe(
-      {kQueue}, {.start = kStart + absl::Seconds(3), .is_part = true});
-  EXPECT_THAT(reader->Read(), ElementsAre("+1 web-1 \\Disk(C:)\\Queue Length",
-                                          "1@4=3", "1@5=3", "history sent"));
+  const auto newest = Subscribe({kQueue});
+  const auto all = Subscribe({kQueue}, {.start = kStart});
+  for (Reader* reader : {newest.get(), all.get()}) {
+    EXPECT_THAT(reader->Read(), ::testing::Contains("1@5=3"));
+    EXPECT_EQ(reader->histories(), 1);
+  }
   agent.Ticks(6, 6, {{c, 3}});
   Arrive(agent);
-  EXPECT_THAT(reader->Read(), ElementsAre("1@6=3"));
+  for (Reader* reader : {newest.get(), all.get()}) {
+    EXPECT_THAT(reader->Read(), ElementsAre("1@6=3"));
+    EXPECT_EQ(reader->histories(), 1);
+  }
 }
 
 TEST_F(HistoryTest, IncludesEndedSeries) {

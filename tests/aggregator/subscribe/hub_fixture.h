@@ -54,6 +54,8 @@ class Reader {
   }
 
   int messages() const { return messages_; }
+  // The messages that say that all that was stored has been sent.
+  int histories() const { return histories_; }
   uint64_t lagged() const { return lagged_; }
   const v1::LiveMachines& live_machines() const { return live_machines_; }
 
@@ -98,7 +100,7 @@ class Reader {
     for (const uint32_t id : response.ended()) {
       notes->push_back(absl::StrCat("-", NumberOf(id)));
     }
-    if (response.history_sent()) notes->push_back("history sent");
+    if (response.history_sent()) ++histories_;
   }
 
   int NumberOf(uint32_t id) {
@@ -109,6 +111,7 @@ class Reader {
   const std::shared_ptr<Subscription> subscription_;
   std::map<uint32_t, int> numbers_;
   int messages_ = 0;
+  int histories_ = 0;
   uint64_t lagged_ = 0;
   v1::LiveMachines live_machines_;
 };
@@ -123,7 +126,6 @@ class HubTest : public ::testing::Test {
     bool raw = false;
     Choice choice;
     std::optional<absl::Time> start;
-    bool is_part = false;
   };
   // Returns nullptr and reports a failure if the hub refuses the subscription.
   std::unique_ptr<Reader> Subscribe(const std::vector<std::string>& paths) {
@@ -138,8 +140,7 @@ class HubTest : public ::testing::Test {
             .paths = *std::move(parsed),
             .form = {.interval = wanted.interval, .raw = wanted.raw},
             .choice = wanted.choice,
-            .start = wanted.start,
-            .is_part = wanted.is_part},
+            .start = wanted.start},
         &clock_));
     EXPECT_OK(hub_.Add(reader->subscription()));
     Work();

@@ -145,6 +145,31 @@ TEST_F(LiveChooserTest, AggregatesAreThoseOfThePathsThatNameThem) {
   EXPECT_THAT(paths_of(Subscribe(paths)->Read()), ::testing::SizeIs(6));
 }
 
+// A machine that is away, with the newest samples of all its disks.
+TEST_F(LiveChooserTest, RanksLateSeriesByValue) {
+  Tick(1, 9, 3);
+  ASSERT_OK(agent_.Send());
+  clock_.Advance(absl::Minutes(10));
+  const auto notes = Subscribe({kQueue}, {.choice = {.top = 1}})->Read();
+  EXPECT_THAT(notes, ElementsAre("+1 web-1 \\Disk(D:)\\Queue Length", "1@1=9"));
+  EXPECT_THAT(Subscribe({kQueue}, {.choice = {.bottom = 1}})->Read(),
+              ::testing::Contains(::testing::HasSubstr("=1")));
+}
+
+TEST_F(LiveChooserTest, RanksTheSeriesOfEachCounter) {
+  agent_.Ticks(0, 1, {{c_, 1}, {d_, 2}, {e_, 3}});
+  ASSERT_OK(agent_.Send());
+  const auto reader =
+      Subscribe({kQueue, "\\Disk(*)\\Transfers/sec"}, {.choice = {.top = 1}});
+  std::vector<std::string> series;
+  for (const std::string& note : reader->Read()) {
+    if (note[0] == '+') series.push_back(note.substr(note.find(' ') + 1));
+  }
+  EXPECT_THAT(series, ::testing::UnorderedElementsAre(
+                          "web-1 \\Disk(E:)\\Queue Length",
+                          "web-1 \\Disk(E:)\\Transfers/sec"));
+}
+
 // Two machines with one disk each.
 class LateSeriesTest : public HubTest {
  protected:

@@ -36,7 +36,7 @@ class SelectionTest : public HubTest {
     machine.set_name(name);
     machine.set_agent(agent.empty() ? name : agent);
     if (!role.empty()) (*machine.mutable_labels())["role"] = role;
-    ASSERT_OK(store_->PutMachine(machine, ""));
+    ASSERT_OK(store_->PutMachine({machine}));
     Work();
   }
 
@@ -339,7 +339,7 @@ TEST_F(SelectionTest, ReportsManyChangesOnce) {
     machine.set_name(name);
     machine.set_agent(name);
     (*machine.mutable_labels())["role"] = "web";
-    ASSERT_OK(store_->PutMachine(machine, ""));
+    ASSERT_OK(store_->PutMachine({machine}));
   }
   Work();
   EXPECT_EQ(live_changes_, 1);

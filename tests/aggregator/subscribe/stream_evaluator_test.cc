@@ -76,6 +76,13 @@ TEST(StreamEvaluator, ReportsWhyThereIsNoValue) {
                           "10: gap new_life", "11: 3"));
 }
 
+TEST(StreamEvaluator, ACounterThatReturnsAfterAFallHasNotGrown) {
+  Stream rate(perflib::kPerfCounterBulkCount, absl::ZeroDuration());
+  EXPECT_THAT(rate.Add({SampleAt(1, U64(1000)), SampleAt(2, U64(0)),
+                        SampleAt(3, U64(1020)), SampleAt(4, U64(1030))}),
+              ElementsAre("2: negative_value", "3: negative_value", "4: 10"));
+}
+
 TEST(StreamEvaluator, AcceptsAnAgentRestart) {
   // The agent has another epoch, and its machine may have restarted.
   Stream gauge(perflib::kPerfCounterLargeRawcount, absl::ZeroDuration());

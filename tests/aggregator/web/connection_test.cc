@@ -46,7 +46,7 @@ class ConnectionTest : public ::testing::Test {
     OwnedFd fd = pair->client.TakeServersEnd();
     SSL* const ssl = tls_.server().Accept(fd.get());
     pair->server = std::make_unique<Connection>(
-        std::move(fd), Peer(), ssl, &router_, &clients_, &places_, [] {},
+        std::move(fd), Peer(), ssl, &router_, &clients_, &quota_, [] {},
         absl::ZeroDuration());
     EXPECT_FALSE(pair->client.Handshake());
     EXPECT_TRUE(pair->server->Advance(absl::ZeroDuration()));
@@ -79,12 +79,12 @@ class ConnectionTest : public ::testing::Test {
   }
 
   testing::SimulatedClock clock_;
-  ClientCertificates clients_{&clock_};
+  CallerQuota quota_{&clock_};
+  ClientCertificates clients_{&clock_, &quota_};
   Logins logins_{&clients_, &clock_};
   OpenApi api_;
   const Assets assets_ = Assets::OfExecutable();
   Router router_{&assets_, &logins_, &api_};
-  RequestPlaces places_;
   TlsFixture tls_;
   const std::string cookie_ = LogIn();
 };
@@ -115,7 +115,7 @@ TEST_F(ConnectionTest, BoundsRequestsOfACertificate) {
     return pair.client.Read();
   };
   std::vector<std::unique_ptr<Pair>> pairs;
-  for (int i = 0; i < RequestPlaces::kMaxRequests; ++i) {
+  for (int i = 0; i < 64; ++i) {
     pairs.push_back(Connect());
     EXPECT_EQ(begin(*pairs.back(), "query"), "");
   }
@@ -125,6 +125,24 @@ TEST_F(ConnectionTest, BoundsRequestsOfACertificate) {
   pairs.pop_back();
   const auto next = Connect();
   EXPECT_EQ(begin(*next, "query"), "");
+}
+
+// Clients with a session, which have no certificate of their own.
+TEST_F(ConnectionTest, BoundsConnectionsOfSessions) {
+  quota_.SetLimits(Pool::kPageConnections, 2);
+  const auto ask = [&](Pair& pair) {
+    pair.Send(Head("query", 2), absl::ZeroDuration());
+    return pair.client.Read();
+  };
+  auto first = Connect();
+  const auto second = Connect();
+  EXPECT_EQ(ask(*first), "");
+  EXPECT_EQ(ask(*second), "");
+  const std::string refused = ask(*Connect());
+  EXPECT_THAT(refused, StartsWith("HTTP/1.1 429"));
+  EXPECT_THAT(refused, HasSubstr("has 2 connections, the limit"));
+  first = nullptr;
+  EXPECT_EQ(ask(*Connect()), "");
 }
 
 // The client reads too little for the answer to end, and too much to stall.

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,7 @@ namespace {
 
 using ::testing::_;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 v1::SubscribeResponse Values(uint32_t id, int millis, double value,
@@ -33,12 +35,10 @@ TEST(LiveState, EncodesMessagesAndRemembersTheNewestValues) {
   v1::SubscribeResponse first = Values(1, 5, 0.5, "\\A");
   first.mutable_live_machines()->set_live(3);
   first.add_missing()->set_path("\\B");
-  first.mutable_unreachable()->add_peers()->set_address("b:1");
   EXPECT_EQ(state.Add(first),
             R"({"series":[{"id":1,"path":"\\A"}],)"
             R"("points":[{"series":1,"t":[5],"v":[0.5]}],)"
-            R"("machines":{"live":3},"missing":[{"path":"\\B"}],)"
-            R"("unreachable":[{"address":"b:1"}]})");
+            R"("machines":{"live":3},"missing":[{"path":"\\B"}]})");
   v1::SubscribeResponse second = Values(1, 6, 1);
   second.mutable_points(0)->add_time_unix_nanos(1'000'000);
   second.mutable_points(0)->add_values(2);
@@ -48,22 +48,21 @@ TEST(LiveState, EncodesMessagesAndRemembersTheNewestValues) {
   EXPECT_EQ(state.Snapshot(0),
             R"({"series":[{"id":1,"path":"\\A"}],)"
             R"("points":[{"series":1,"t":[7],"v":[2]}],)"
-            R"("machines":{"live":3},"missing":[{"path":"\\B"}],)"
-            R"("unreachable":[{"address":"b:1"}]})");
+            R"("machines":{"live":3},"missing":[{"path":"\\B"}]})");
   v1::SubscribeResponse third;
   third.add_ended(1);
   EXPECT_EQ(state.Add(third), R"({"ended":[1]})");
   EXPECT_EQ(state.Snapshot(9),
-            R"({"lagged":9,"machines":{"live":3},"missing":[{"path":"\\B"}],)"
-            R"("unreachable":[{"address":"b:1"}]})");
+            R"({"lagged":9,"machines":{"live":3},"missing":[{"path":"\\B"}]})");
   EXPECT_EQ(state.Add({}), "{}");
 }
 
 class LiveViewersTest : public ::testing::Test {
  protected:
-  std::shared_ptr<Reply> Join() {
+  std::shared_ptr<Reply> Join(CallerQuota::Share memory = {}) {
     auto reply = std::make_shared<Reply>([] {});
-    viewers_.Add(reply, /*keeps_alive=*/true, nullptr);
+    viewers_.Add(reply, /*keeps_alive=*/true, CallerQuota::Share(),
+                 std::move(memory));
     return reply;
   }
 
@@ -144,6 +143,28 @@ TEST_F(LiveViewersTest, SlowViewerLosesItsLinesAndGetsASnapshot) {
 }
 
 // A client that reads nothing keeps what the connection writes to it.
+TEST_F(LiveViewersTest, ViewersOfACertificateShareItsMemory) {
+  CallerQuota quota;
+  quota.SetLimits(Pool::kUnreadBytes, 1000);
+  const auto first = Join(*quota.TryTake(Pool::kUnreadBytes, "evil", 0));
+  const auto second = Join(*quota.TryTake(Pool::kUnreadBytes, "evil", 0));
+  const auto other = Join(*quota.TryTake(Pool::kUnreadBytes, "honest", 0));
+  viewers_.Begin();
+  for (const auto& viewer : {first, second, other}) {
+    EXPECT_THAT(Read(*viewer), ElementsAre(StartsWith("HTTP/1.1 200")));
+  }
+  const std::string line(600, 'x');
+  EXPECT_EQ(viewers_.Send(line, 10, {}), 0);
+  EXPECT_THAT(Read(*other), ElementsAre(line));
+  // Neither of the two has read, and together they would have 2400 bytes.
+  EXPECT_EQ(viewers_.Send(line, 10, {}), 40);
+  EXPECT_THAT(Read(*other), ElementsAre(line));
+  EXPECT_THAT(Read(*first), IsEmpty());
+  EXPECT_THAT(Read(*second), IsEmpty());
+  Update();
+  EXPECT_THAT(Read(*second), ElementsAre("snapshot 20"));
+}
+
 TEST_F(LiveViewersTest, ViewerGetsNoSnapshotBeforeTheRestIsWritten) {
   const auto slow = Join();
   viewers_.Begin();

@@ -51,9 +51,9 @@ class LiveStreamsTest : public ::testing::Test {
   Fleet fleet_{&*store_};
   // A caller has one place.
   Hub hub_{&*store_, {.max_subscribers = 4}, /*threads=*/0};
-  const Peers peers_{{}, nullptr};
+  CallerQuota quota_;
   Subscriptions subscriptions_{&*store_, &fleet_, &hub_, &Clock::Real(),
-                               &peers_};
+                               &quota_};
   v1::SubscribeRequest request_;
   LiveStreams streams_{&subscriptions_};
 };

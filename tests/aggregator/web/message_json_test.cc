@@ -1,5 +1,3 @@
-// Answers compared with those of protobuf's own library.
-
 #include "aggregator/web/message_json.h"
 
 #include <google/protobuf/util/json_util.h>
@@ -8,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "aggregator/web/json.h"
 #include "fleetperf/v1/fleet.pb.h"
 #include "fleetperf/v1/query.pb.h"
 #include "tests/support/status_matchers.h"
@@ -17,7 +16,8 @@ namespace {
 
 using Tree = nlohmann::json;
 
-// Whether the text is on one line, and means the same as protobuf's.
+// Checks that the text is on one line and means the same as the text that
+// protobuf's own library writes.
 void ExpectSame(const google::protobuf::Message& message) {
   std::string expected;
   ASSERT_TRUE(
@@ -101,5 +101,53 @@ TEST(MessageJson, WritesPartsOfAnswersAsProtobufDoes) {
   ExpectSame(explained);
 }
 
+std::string Json(const v1::Points& points) {
+  std::string json = "x";  // text before is kept
+  AppendPoints(points, &json);
+  return json.substr(1);
+}
+
+TEST(PointsJson, HasTimesInMillisecondsAndAllDigitsOfValues) {
+  v1::Points points;
+  points.set_series(7);
+  points.add_time_unix_nanos(1'764'257'122'000'000'000);
+  points.add_time_unix_nanos(1'000'500'000);
+  points.add_time_unix_nanos(1);
+  points.add_values(0.1);
+  points.add_values(1e300);
+  points.add_values(-3);
+  EXPECT_EQ(Json(points), R"({"series":7,"t":[1764257122000,1764257123000.5,)"
+                          R"(1764257123000.500001],"v":[0.1,1e+300,-3]})");
+}
+
+TEST(PointsJson, HasMapsOfWhatIsUnusual) {
+  v1::Points points;
+  points.set_series(1);
+  for (int i = 0; i < 3; ++i) {
+    points.add_time_unix_nanos(1'000'000);
+    points.add_values(i == 2 ? std::numeric_limits<double>::infinity() : 0);
+    points.add_statuses(i == 1 ? v1::VALUE_STATUS_GAP : v1::VALUE_STATUS_OK);
+    points.add_causes(i == 1 ? v1::GAP_CAUSE_NO_SAMPLES
+                             : v1::GAP_CAUSE_UNSPECIFIED);
+    points.add_breaks(i == 0 ? 2 : 0);
+    points.add_coverage(i == 2 ? 0.5f : 1);
+    points.add_presence(1);
+  }
+  points.set_last_is_partial(true);
+  points.set_newest_sample_unix_nanos(-1'500'000);
+  EXPECT_EQ(Json(points), R"({"series":1,"t":[1,2,3],"v":[0,null,null],)"
+                          R"("statuses":{"1":"VALUE_STATUS_GAP"},)"
+                          R"("causes":{"1":"GAP_CAUSE_NO_SAMPLES"},)"
+                          R"("breaks":{"0":2},"coverage":{"2":0.5},)"
+                          R"("partial":true,"newest_sample":-1.5})");
+}
+
+TEST(Json, HasErrorsOnOneLine) {
+  EXPECT_EQ(ErrorJson(absl::NotFoundError("\"a\"\n\\ \xff \xc3\xa4")),
+            "{\"error\":{\"code\":\"NOT_FOUND\",\"message\":"
+            "\"\\\"a\\\"\\u000a\\\\ \xef\xbf\xbd \xc3\xa4\"}}");
+}
+
 }  // namespace
+
 }  // namespace fleetperf::aggregator::web

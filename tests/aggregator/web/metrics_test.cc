@@ -71,10 +71,10 @@ class MetricsTest : public ::testing::Test {
 
   TestStore store_;
   DiskAgent agent_{&store_};
-  WorkSlots slots_{{}};
+  CallerQuota quota_;
   Metrics metrics_{{.store = &*store_,
                     .now_of = [](const std::string&) { return At(1); },
-                    .slots = &slots_,
+                    .quota = &quota_,
                     .paths = {"\\Disk(*)\\Queue Length"}}};
 };
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "aggregator/rpc/client_certificates.h"
 #include "aggregator/web/http_response.h"
+#include "base/server/client_certificates.h"
 #include "tests/support/simulated_clock.h"
 #include "tests/support/status_matchers.h"
 

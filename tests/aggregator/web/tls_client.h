@@ -12,10 +12,10 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "aggregator/rpc/listening_socket.h"
 #include "aggregator/web/tls.h"
-#include "base/certificates.h"
-#include "base/files.h"
+#include "base/os/files.h"
+#include "base/server/listening_socket.h"
+#include "base/tls/certificates.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_directory.h"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "driver/events/cpuinfo.h"
+#include "driver/events/core_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -31,7 +31,7 @@ Core AlderLake(uint32_t core_type) {
 std::string Find(std::span<const Event> events, Counted counted) {
   for (const Event& event : events) {
     if (event.counted == counted) {
-      return std::string(event.name) + " " + PerfName(event, "cpu");
+      return std::string(event.name) + " " + PerfName(event.code, "cpu");
     }
   }
   return "";
@@ -47,6 +47,30 @@ TEST(EventsOfModel, AreThoseOfTheModel) {
             "MEM_LOAD_UOPS_RETIRED.HIT_LFB cpu/event=0xd1,umask=0x40/");
   EXPECT_EQ(Find(events, Counted::kL2ReadHits),
             "L2_RQSTS.DEMAND_DATA_RD_HIT cpu/event=0x24,umask=0xc1/");
+}
+
+TEST(CodeNameOf, IsThatOfTheModel) {
+  EXPECT_STREQ(CodeNameOf(kHaswellServer), "Haswell-EP");
+  EXPECT_STREQ(CodeNameOf(kZen2), "Zen 2");
+  EXPECT_STREQ(CodeNameOf(AlderLake(kAtomCore)), "Alder Lake or Raptor Lake");
+  EXPECT_STREQ(CodeNameOf({.vendor = pmu::Vendor::kIntel,
+                           .family = 6,
+                           .model = 0x55,
+                           .stepping = 4}),
+               "Skylake-SP");
+  EXPECT_STREQ(CodeNameOf({.vendor = pmu::Vendor::kAmd, .family = 0x10}), "");
+}
+
+TEST(CodeNameOf, EveryModelHasOne) {
+  for (const ModelEvents& model : AllModelEvents()) {
+    EXPECT_STRNE(CodeNameOf({.vendor = model.vendor,
+                             .family = model.family,
+                             .model = model.first_model,
+                             .stepping = model.first_stepping,
+                             .core_type = model.core_type}),
+                 "")
+        << model.list;
+  }
 }
 
 TEST(EventsOfModel, DependOnTheStepping) {
@@ -110,12 +134,42 @@ TEST(EventsOf, HaveNoArchitecturalEventsOnAmd) {
   EXPECT_EQ(Find(events, Counted::kL3Misses), "");
 }
 
+// The third level of AMD is counted by its own PMU.
+TEST(L3EventsOfModel, AreThoseOfAmdsModels) {
+  EXPECT_EQ(Find(L3EventsOfModel(kZen2), Counted::kL3References),
+            "l3_accesses cpu/event=0x04,umask=0xff/");
+  EXPECT_EQ(Find(L3EventsOfModel(kZen2), Counted::kL3Misses),
+            "l3_misses cpu/event=0x04,umask=0x01/");
+  EXPECT_THAT(L3EventsOfModel(kHaswellServer), IsEmpty());
+  Core unknown = kZen2;
+  unknown.family = 0x15;
+  EXPECT_THAT(L3EventsOfModel(unknown), IsEmpty());
+}
+
 // Intel's and AMD's PERFEVTSEL: code in bits 7:0, unit mask in 15:8, user in
 // 16, system in 17; on AMD also bits 11:8 of the code in 35:32.
 TEST(Selection, IsTheRegistersLayout) {
-  EXPECT_EQ(Selection({Counted::kL3Misses, "", 0x2E, 0x41}), 0x3412Eu);
-  EXPECT_EQ(Selection({Counted::kReferenceCycles, "", 0x120, 0x01}),
-            0x1'0003'0120u);
+  EXPECT_EQ(Selection({0x2E, 0x41}), 0x3412Eu);
+  EXPECT_EQ(Selection({0x120, 0x01}), 0x1'0003'0120u);
+}
+
+TEST(Code, IsHexadecimal) {
+  const auto code = ParseCode("d1/08");
+  ASSERT_TRUE(code);
+  EXPECT_EQ(code->event, 0xD1);
+  EXPECT_EQ(code->unit_mask, 0x08);
+  EXPECT_EQ(CodeText(*code), "D1/08");
+  EXPECT_EQ(CodeText(*ParseCode("120/FF")), "120/FF");
+  for (const char* text :
+       {"", "/", "D1", "D1/", "D1/8", "D1/008", "/08", "0xD1/08", "D1/0x8",
+        "1D10/08", "+1/08", "D1/ 8", "G1/08", "cpu/08", "D1/08/", "D1/08u"}) {
+    EXPECT_FALSE(ParseCode(text)) << text;
+  }
+}
+
+TEST(RawName, HasTheBitsOfTheFormatOfCpu) {
+  EXPECT_EQ(RawName({.event = 0xD1, .unit_mask = 0x08}), "r8d1");
+  EXPECT_EQ(RawName({.event = 0x120, .unit_mask = 0xFF}), "r10000ff20");
 }
 
 TEST(Cpuinfo, HasTheCpusModel) {

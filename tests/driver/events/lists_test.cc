@@ -83,6 +83,10 @@ std::string UnitOf(const ModelEvents& row) {
   return row.core_type == kAtomCore ? "cpu_atom" : "";
 }
 
+std::tuple<std::string, uint32_t, uint32_t> Listed(const Event& event) {
+  return {event.name, event.code.event, event.code.unit_mask};
+}
+
 std::set<std::tuple<std::string, uint32_t, uint32_t>> EventsIn(
     const std::string& list, const std::string& unit) {
   std::set<std::tuple<std::string, uint32_t, uint32_t>> events;
@@ -114,10 +118,12 @@ TEST(EventLists, HaveAllEventsOfTheModels) {
   for (const ModelEvents& row : AllModelEvents()) {
     const auto listed = EventsIn(row.list, UnitOf(row));
     for (const Event& event : row.events) {
-      EXPECT_THAT(listed, Contains(std::tuple(std::string(event.name),
-                                              uint32_t{event.code},
-                                              uint32_t{event.unit_mask})))
+      EXPECT_THAT(listed, Contains(Listed(event)))
           << row.list << " " << UnitOf(row);
+    }
+    const auto l3_listed = EventsIn(row.list, "L3PMC");
+    for (const Event& event : row.l3_events) {
+      EXPECT_THAT(l3_listed, Contains(Listed(event))) << row.list;
     }
   }
 }
@@ -139,8 +145,8 @@ TEST(EventLists, GiveArchitecturalEventsTheirCodesInAllListsButTheOldest) {
     int lists = 0;
     for (const Row& row : TheLists().rows) {
       if (row.name != one.event.name || oldest.contains(row.list)) continue;
-      EXPECT_EQ(row.code, one.event.code) << row.list << " " << row.name;
-      EXPECT_EQ(row.unit_mask, one.event.unit_mask)
+      EXPECT_EQ(row.code, one.event.code.event) << row.list << " " << row.name;
+      EXPECT_EQ(row.unit_mask, one.event.code.unit_mask)
           << row.list << " " << row.name;
       ++lists;
     }

@@ -67,8 +67,8 @@ TEST_F(DriverReaderTest, CountsOnFixedCountersOfIntel) {
     bank.CountFixed(2, 900'000'000, ring);
     bank.CountEvents({0x2E, 0x4F}, 2000, ring);
     bank.CountEvents({0x2E, 0x41}, 500, ring);
-    bank.CountEvents({0xC4, 0x00}, 4000, ring);
-    bank.CountEvents({0xC5, 0x00}, 20, ring);
+    bank.CountEvents({0xD1, 0x02}, 4000, ring);
+    bank.CountEvents({0xD1, 0x10}, 20, ring);
   }
   machine_.AdvanceTsc(3'500'000'000);
   const HardwareReading before = reader_->ReadingOf(1);
@@ -80,9 +80,10 @@ TEST_F(DriverReaderTest, CountsOnFixedCountersOfIntel) {
   EXPECT_EQ(*reading[kTimestamp] - *before[kTimestamp], 3'500'000'000u);
   EXPECT_EQ(reading[kL3References], 4000u);
   EXPECT_EQ(reading[kL3Misses], 1000u);
-  EXPECT_EQ(reading[kBranches], 8000u);
-  EXPECT_EQ(reading[kBranchMisses], 40u);
-  EXPECT_FALSE(reading[kL2Misses]);  // four general counters
+  EXPECT_EQ(reading[kL3Instructions], 3'000'000'000u);
+  EXPECT_EQ(reading[kL2Hits], 8000u);
+  EXPECT_EQ(reading[kL2Misses], 40u);
+  EXPECT_FALSE(reading[kBranches]);  // four general counters
   EXPECT_FALSE(reading[kTimeRunning]);
   EXPECT_EQ(reader_->ReadingOf(0)[kInstructions], 0u);
 }
@@ -102,6 +103,70 @@ TEST_F(DriverReaderTest, UsesAllGeneralCounters) {
   EXPECT_EQ(reading[kL1Loads], 1000u);
   EXPECT_EQ(reading[kL1Misses], 100u);
   EXPECT_EQ(EventsOfReader()[kL2Misses], "MEM_LOAD_RETIRED.L2_MISS");
+}
+
+// Two of the four general counters.
+TEST_F(DriverReaderTest, CountsChosenEventsFirst) {
+  machine_.AddCpu(pmu::HaswellServer());
+  Start({.events = {{0xD1, 0x08}, {0xD1, 0x40}}});
+  machine_.bank(0).CountEvents({0xD1, 0x08}, 70, Ring::kUser);
+  machine_.bank(0).CountEvents({0xD1, 0x40}, 9, Ring::kSystem);
+  machine_.bank(0).CountEvents({0x2E, 0x41}, 5, Ring::kUser);
+  machine_.bank(0).CountFixed(0, 100, Ring::kUser);
+  const HardwareReading reading = Read(0);
+  EXPECT_THAT(reading.chosen, ElementsAre(70, 9));
+  EXPECT_EQ(reading[kInstructions], 100u);
+  EXPECT_EQ(reading[kL3Misses], 5u);
+  EXPECT_FALSE(reading[kL2Misses]);
+}
+
+TEST_F(DriverReaderTest, RejectsMoreChosenEventsThanCounters) {
+  machine_.AddCpu(pmu::Zen2());
+  InProcessPmu core(machine_);
+  // Two of six count instructions and cycles.
+  const ReaderOptions options = {
+      .events = {{0x64, 1}, {0x64, 2}, {0x64, 4}, {0x64, 8}, {0x64, 16}}};
+  const auto reader = MakeDriverReader(core.Open(), options, clock_);
+  EXPECT_TRUE(absl::IsInvalidArgument(reader.status())) << reader.status();
+  EXPECT_THAT(reader.status().message(), HasSubstr("4 events"));
+}
+
+// Counts that keep their counters continue; so do those that get one again.
+TEST_F(DriverReaderTest, PreferredCountsReplaceOthers) {
+  machine_.AddCpu(pmu::HaswellServer());
+  Start();
+  MsrBank& bank = machine_.bank(0);
+  const auto count = [&] {
+    bank.CountFixed(0, 1000, Ring::kUser);
+    bank.CountEvents({0x2E, 0x41}, 50, Ring::kUser);
+    bank.CountEvents({0xC5, 0x00}, 7, Ring::kUser);
+    bank.CountEvents({0xD1, 0x08}, 3, Ring::kUser);
+    bank.CountEnergy(1 << 14, 0);
+  };
+  count();
+  const HardwareReading first = Read(0);
+  EXPECT_EQ(first[kL3Misses], 50u);
+  EXPECT_FALSE(first[kBranchMisses]);
+
+  count();
+  reader_->Prefer({kL1Misses, kBranches});
+  ASSERT_OK(reader_->Update());
+  count();
+  const HardwareReading second = Read(0);
+  EXPECT_EQ(second[kInstructions], 3000u);
+  EXPECT_EQ(second[kPackageMicrojoules], 3'000'000u);
+  EXPECT_EQ(second[kBranchMisses], 7u);
+  EXPECT_EQ(second[kL1Misses], 3u);
+  EXPECT_FALSE(second[kL3Misses]);
+  EXPECT_FALSE(second[kL2Misses]);
+
+  reader_->Prefer({});
+  ASSERT_OK(reader_->Update());
+  count();
+  const HardwareReading third = Read(0);
+  EXPECT_EQ(third[kInstructions], 4000u);
+  EXPECT_EQ(third[kL3Misses], 150u);
+  EXPECT_FALSE(third[kBranchMisses]);
 }
 
 // Version 1 has two general counters, and no others.
@@ -133,6 +198,7 @@ TEST_F(DriverReaderTest, CountsOnGeneralCountersOfAmd) {
   EXPECT_EQ(reading[kBranches], 80u);
   EXPECT_EQ(reading[kBranchMisses], 4u);
   EXPECT_FALSE(reading[kL3References]);  // not counted by cores
+  EXPECT_FALSE(reading[kL3Instructions]);
   EXPECT_EQ(EventsOfReader()[kReferenceCycles], "MPERF");
 }
 

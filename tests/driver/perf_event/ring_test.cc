@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "driver/perf_event/aux_ring.h"
 #include "tests/driver/perf_event/memory_ring.h"
 #include "tests/support/status_matchers.h"
 

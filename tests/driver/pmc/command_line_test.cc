@@ -127,6 +127,27 @@ TEST(PmcStat, NamesAnUnknownEvent) {
               AllOf(HasSubstr("page-fault"), Not(HasSubstr("elapsed"))));
 }
 
+TEST(PmcStat, TakesAnEventsCode) {
+  const Result result =
+      Pmc({"stat", "--json", "-e", "D1/08", "-e", "page-faults", "--", "true"});
+  if (result.status != 0) {  // a machine without a PMU has no names, either
+    EXPECT_THAT(result.error, HasSubstr("no PMU \"cpu\""));
+    return;
+  }
+  const auto lines = JsonLines(result.error);
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_EQ(lines[0].at("events").at(0).at("event"), "D1/08");
+}
+
+TEST(PmcRdpmc, IsNotForLinux) {
+  const Result result = SimulatedPmc({"rdpmc", "--for", "10s"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.error, HasSubstr("perf_event does not open RDPMC"));
+  EXPECT_THAT(SimulatedPmc({"rdpmc"}).error, HasSubstr("--for"));
+  EXPECT_THAT(Pmc({"rdpmc", "--help"}).output,
+              HasSubstr("EVERY program on the machine"));
+}
+
 TEST(PmcStat, NeedsACommand) {
   const Result result = Pmc({"stat"});
   EXPECT_EQ(result.status, 1);
@@ -166,7 +187,8 @@ TEST(PmcTop, ShowsPcmsColumnsOfEachCpu) {
   EXPECT_NEAR(Value(lines[0], "ipc"), 84 / 157.0, 1e-6);
   EXPECT_NEAR(Value(lines[0], "exec"), 84 / 3500.0, 1e-4);
   EXPECT_NEAR(Value(lines[0], "active_frequency"), 3.5 * 157 / 184, 1e-3);
-  EXPECT_NEAR(Value(lines[0], "average_frequency"), 0.157, 1e-3);
+  EXPECT_NEAR(Value(lines[0], "active_frequency_ratio"), 157.0 / 184, 1e-3);
+  EXPECT_NEAR(Value(lines[0], "average_frequency_ratio"), 157 / 3500.0, 1e-4);
   EXPECT_EQ(lines[1].at("cpu"), "1");
   EXPECT_EQ(Value(lines[1], "utilization"), 0);
   EXPECT_EQ(lines[2].at("cpu"), "all");
@@ -178,8 +200,10 @@ TEST(PmcTop, PrintsPlainLinesIntoAPipe) {
   EXPECT_EQ(result.status, 0);
   const std::vector<std::string> lines = absl::StrSplit(result.output, '\n');
   ASSERT_THAT(lines, SizeIs(10));  // two tables, an empty line between
-  EXPECT_THAT(lines[0], StartsWith("CPU  UTIL   IPC  EXEC  AFREQ  CFREQ"));
-  EXPECT_THAT(lines[1], StartsWith("0    0.05  0.54  0.02   2.99   0.16"));
+  EXPECT_THAT(lines[0],
+              StartsWith("CPU    UTIL   IPC  EXEC  FREQ  AFREQ  CFREQ"));
+  EXPECT_THAT(lines[1],
+              StartsWith("0      0.05  0.54  0.02  0.04   0.85   2.99"));
   EXPECT_EQ(lines[0], lines[5]);
   EXPECT_THAT(result.output, Not(HasSubstr("\x1b")));
 }
@@ -288,7 +312,10 @@ TEST(PmcExperiments, LoadRaisesUtilizationAndFrequency) {
   ASSERT_THAT(rows, SizeIs(2));
   EXPECT_NEAR(Value(rows[0], "UTIL"), 184 / 3500.0, 1e-3);
   EXPECT_NEAR(Value(rows[1], "UTIL"), 1, 1e-3);
+  EXPECT_NEAR(Value(rows[0], "CFREQ"), 3.5 * 157 / 184, 1e-2);
   EXPECT_NEAR(Value(rows[1], "CFREQ"), 3.6, 1e-2);
+  EXPECT_NEAR(Value(rows[0], "FREQ"), 157 / 3500.0, 1e-3);
+  EXPECT_NEAR(Value(rows[1], "FREQ"), 3.6 / 3.5, 1e-2);
 }
 
 // Each experiment does what needs no PMU, and says why it does no more.

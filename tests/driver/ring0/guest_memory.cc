@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/os_error.h"
+#include "base/os/os_error.h"
 #include "tests/driver/ring0/guest/mailbox.h"
 
 namespace fleetperf::ring0 {

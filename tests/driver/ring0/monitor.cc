@@ -14,7 +14,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "base/os_error.h"
+#include "base/os/os_error.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::ring0 {

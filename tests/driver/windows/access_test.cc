@@ -11,8 +11,8 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "base/service_sid_windows.h"
-#include "base/wide_windows.h"
+#include "base/os/service_account_windows.h"
+#include "base/os/wide_windows.h"
 #include "driver/windows/access/access_list.h"
 #include "driver/windows/access/device_interface.h"
 

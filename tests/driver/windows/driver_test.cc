@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "base/wide_windows.h"
+#include "base/os/wide_windows.h"
 #include "driver/windows/access/device_interface.h"
 #include "driver/windows/client/open_device.h"
 #include "tests/driver/windows/loader.h"

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "base/files.h"
-#include "base/wide_windows.h"
+#include "base/os/files.h"
+#include "base/os/wide_windows.h"
 
 namespace fleetperf {
 namespace {

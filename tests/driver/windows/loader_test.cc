@@ -8,8 +8,8 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "base/native_path.h"
-#include "base/wide_windows.h"
+#include "base/os/native_path.h"
+#include "base/os/wide_windows.h"
 #include "driver/windows/client/open_device.h"
 
 namespace fleetperf {

@@ -9,11 +9,11 @@ namespace fleetperf::pmu_device {
 
 // D:(A;;FA;;;WD)
 const uint8_t* SecurityDescriptor() {
-  static constexpr uint8_t kDescriptor[] = {
+  static constexpr uint8_t kOpenDescriptor[] = {
       1, 0, 0x04, 0x80, 0,    0, 0,    0, 0, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0,
       2, 0, 28,   0,    1,    0, 0,    0,  // list
       0, 0, 20,   0,    0xFF, 1, 0x1F, 0, 1, 1, 0, 0, 0, 0, 0, 1, 0,  0, 0, 0};
-  return kDescriptor;
+  return kOpenDescriptor;
 }
 
 }  // namespace fleetperf::pmu_device

@@ -58,6 +58,26 @@ TEST_F(PmcOnDriverTest, StatCountsAllCpusAndPassesTheExitStatusOn) {
                                  HasSubstr("all CPUs while the command ran")));
 }
 
+// Two of each 1000 instructions, at 3.15 · 10^9 instructions a second.
+TEST_F(PmcOnDriverTest, StatCountsEventsByTheirCodes) {
+  const LoaderOutput output = RunProgram(
+      FLEETPERF_PMC, "stat --json -e C5/00 -- cmd /c \"ping -n 2 127.0.0.1\"");
+  EXPECT_EQ(output.status, 0) << output.text;
+  EXPECT_THAT(output.text, HasSubstr("\"event\":\"C5/00\",\"value\":"));
+  const LoaderOutput wrong =
+      RunProgram(FLEETPERF_PMC, "stat -e cycles -- cmd /c exit 0");
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_THAT(wrong.text, HasSubstr("is not CODE/UMASK"));
+}
+
+// The simulated machine stops the driver's process if CR4.PCE stays set.
+TEST_F(PmcOnDriverTest, RdpmcIsOpenForATime) {
+  const LoaderOutput output = RunProgram(FLEETPERF_PMC, "rdpmc --for 1s");
+  EXPECT_EQ(output.status, 0) << output.text;
+  EXPECT_THAT(output.text,
+              AllOf(HasSubstr("EVERY program"), HasSubstr("0x40000000")));
+}
+
 TEST_F(PmcOnDriverTest, ExperimentsUseOneReader) {
   for (const char* experiment : {"sleep", "load"}) {
     const LoaderOutput output = RunProgram(

@@ -3,13 +3,16 @@
 #ifndef FLEETPERF_AGENT_SOURCE_WINDOWS_V1_PERFORMANCE_DATA_H_
 #define FLEETPERF_AGENT_SOURCE_WINDOWS_V1_PERFORMANCE_DATA_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "agent/source/windows/v1/registry_functions.h"
+#include "base/os/clock.h"
 
 namespace fleetperf::agent {
 
@@ -34,6 +37,20 @@ using OpenPerformanceData = std::function<std::unique_ptr<PerformanceData>()>;
 // another machine. Empty is this machine.
 std::unique_ptr<PerformanceData> MakeRegistryPerformanceData(
     const RegistryFunctions& functions, const std::string& machine);
+
+// The number of reads that hang on threads of their own.
+using HangingReads = std::shared_ptr<std::atomic<int>>;
+inline constexpr int kMaxHangingReads = 8;
+
+// Bounds the reads of another machine, which may hang there or on the way. Each
+// query runs on a thread of its own. After `timeout`, it fails with
+// Aborted, its thread keeps the data, and the next query opens other data.
+// While `hanging` counts kMaxHangingReads, or the system starts no thread,
+// queries fail at once with Unavailable. `clock` must outlive the threads.
+std::unique_ptr<PerformanceData> MakeDeadlineData(OpenPerformanceData open,
+                                                  absl::Duration timeout,
+                                                  HangingReads hanging,
+                                                  const Clock* clock);
 
 }  // namespace fleetperf::agent
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 #include "base/status_macros.h"
 #include "perflib/bytes.h"
 

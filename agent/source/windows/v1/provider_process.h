@@ -19,7 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "agent/source/windows/v1/performance_data.h"
-#include "base/child_process.h"
+#include "base/os/child_process.h"
 
 namespace fleetperf::agent {
 

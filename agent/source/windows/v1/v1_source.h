@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "agent/source/source.h"
 #include "agent/source/windows/v1/performance_data.h"
-#include "base/clock.h"
+#include "base/os/clock.h"
 
 namespace fleetperf::agent {
 

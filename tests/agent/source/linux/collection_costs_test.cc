@@ -104,7 +104,7 @@ TEST(ProviderCostsTest, CountsTimeNeededValuesAndErrors) {
   // In units of 100 ns.
   constexpr uint64_t kTime = 150'000;
   EXPECT_THAT(sample.Row(0),
-              ::testing::ElementsAre(kTime, 3, kTime, 4, kTime, 1, 3, 4));
+              ::testing::ElementsAre(kTime, 3, kTime, 4, kTime, 1, 3, 4, 0));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ constexpr char kIntroduction[] =
 
 This page lists the counters that agents serve on Linux, with the files and fields of their raw values; `cpuN`, `PID` and
 `NAME` stand for the instance. [Counters](counters.md) explains the types, ids and GUIDs, and counters without names, which
-only serve the formulas of others, are left out.
+only serve the formulas of others and the agent, are left out.
 
 `tests/linux_counters_page` in the build directory prints this page from the agent's tables.
 )";
@@ -52,6 +52,10 @@ void AppendSection(const LinuxCounterset& counterset, std::string* page) {
                   " GUID `", counterset.guid, "`.");
   if (!counterset.instances.empty()) {
     absl::StrAppend(page, " Instances: ", counterset.instances, ".");
+  }
+  if (!counterset.absent.empty()) {
+    absl::StrAppend(page, " Without a source in Linux: ", counterset.absent,
+                    ".");
   }
   absl::StrAppend(page,
                   "\n\n| counter | id | type | unit | source | remarks |\n"

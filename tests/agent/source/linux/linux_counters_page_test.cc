@@ -5,9 +5,11 @@
 
 #include <set>
 #include <string>
+#include <utility>
 
 #include "agent/source/linux/linux_countersets.h"
-#include "base/files.h"
+#include "base/os/files.h"
+#include "base/text/everyday_words.h"
 #include "perflib/counter_type.h"
 #include "tests/agent/source/linux/linux_fixture.h"
 
@@ -41,6 +43,20 @@ TEST_F(LinuxCountersPageTest, HasASectionForEveryCountersetServed) {
     EXPECT_TRUE(listed.insert(std::string(counterset->name)).second);
   }
   EXPECT_EQ(listed, served);
+}
+
+// Each entry of the table of everyday words is a counter.
+TEST_F(LinuxCountersPageTest, HasTheCountersOfEverydayWords) {
+  std::set<std::pair<absl::string_view, absl::string_view>> names;
+  for (const LinuxCounterset* counterset : LinuxCountersets()) {
+    for (const LinuxCounter& counter : counterset->counters) {
+      names.emplace(counterset->name, counter.spec.name);
+    }
+  }
+  for (const EverydayCounter& everyday : EverydayCounters()) {
+    EXPECT_TRUE(names.contains({everyday.counterset, everyday.counter}))
+        << everyday.counterset << "\\" << everyday.counter;
+  }
 }
 
 // Counters that only serve formulas need none.

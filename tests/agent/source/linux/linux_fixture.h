@@ -69,6 +69,9 @@ class LinuxFixture : public ::testing::Test {
     return directory_.File(path);
   }
 
+  // As when the agent is started again.
+  void Restart() { source_.reset(); }
+
   agent::Source& source() {
     if (source_ == nullptr) {
       source_ = agent::MakeLinuxSource(
@@ -197,7 +200,7 @@ class LinuxFixture : public ::testing::Test {
     }
   }
 
-  TempDirectory directory_;
+  TempDirectory directory_{MemoryDirectory()};
   std::unique_ptr<agent::Source> source_;
   std::vector<perflib::CountersetRegistration> registrations_;
 };

@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "tests/agent/source/linux/process_fixture.h"
+#include "tests/agent/source/linux/process/process_fixture.h"
 
 namespace fleetperf::agent {
 namespace {

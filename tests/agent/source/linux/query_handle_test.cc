@@ -22,7 +22,6 @@ using perflib::CounterIdentifier;
 using ::testing::ElementsAre;
 using testing::Instance;
 using testing::InstanceList;
-using testing::kCounters;
 using testing::kError;
 using testing::kInstances;
 using testing::kSet;
@@ -142,7 +141,7 @@ TEST_F(QueryHandleTest, ResultTypeFollowsTheQuery) {
                                   Instance("_Total", 0) + Value64(21)))},
       {"all counters of one instance",
        {.counterset = kDisks, .instance = "sdb"},
-       Result(kCounters, ids + Value64(10) + Value(""))},
+       Result(testing::kCounters, ids + Value64(10) + Value(""))},
       {"one counter of one instance",
        {.counterset = kDisks, .counter_id = 5, .instance = "_Total"},
        Result(kSingle, Value64(20))},
@@ -172,7 +171,7 @@ TEST_F(QueryHandleTest, ResultTypeFollowsTheQuery) {
        Result(kError, "", perflib::kErrorNoData)},
       {"all counters of a counterset without instances",
        {.counterset = kSystem},
-       Result(kCounters, ids + Value64(0) + Value64(1))},
+       Result(testing::kCounters, ids + Value64(0) + Value64(1))},
       {"one counter of a counterset without instances",
        {.counterset = kSystem, .counter_id = 9},
        Result(kSingle, Value64(1))},

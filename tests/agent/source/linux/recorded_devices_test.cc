@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "tests/agent/source/linux/disk_fields.h"
+#include "tests/agent/source/linux/disk/disk_fields.h"
 #include "tests/agent/source/linux/recorded_trees.h"
 
 namespace fleetperf::agent {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "agent/source/linux/counters.h"
 #include "perflib/counter_type.h"
 #include "tests/agent/source/linux/linux_fixture.h"
 #include "tests/support/byte_builder.h"
@@ -344,9 +345,11 @@ const ExpectedRegistration kExpected[] = {
       {"Clock Interrupts/sec", CNT},
       {"Parking Status", RAW},
       {"% Performance Limit", RAW},
+      {"Average Idle Time", P100},
       {"Idle Break Events/sec", BULK},
       {"% Processor Performance", AVGB},
       {"% Processor Utility", AVGB},
+      {"% Privileged Utility", AVGB},
       {"", AVERAGE_BASE}}},
     {"Processor",
      6,
@@ -520,17 +523,21 @@ TEST_F(RegistrationTest, HasWindowsIdsInProcessorInformation) {
       {17, "Processor Frequency"},
       {18, "% of Maximum Frequency"},
       {20, "Clock Interrupts/sec"},
+      {21, "Average Idle Time"},
+      {22, ""},
       {23, "Idle Break Events/sec"},
       {24, "% Processor Performance"},
       {25, ""},
       {26, "% Processor Utility"},
       {27, ""},
+      {28, "% Privileged Utility"},
       {30, "% Performance Limit"},
       {1000, "% Steal Time"},
       {1001, "% Guest Time"},
       {1002, "% IO Wait Time"},
       {1003, "Thermal Throttles"},
       {1004, "% Thermal Throttle Time"},
+      {1999, ""},  // the start of a life
   };
   std::map<uint32_t, std::string> ids;
   for (const auto& counter : Registration("Processor Information").counters) {
@@ -560,7 +567,9 @@ TEST_F(RegistrationTest, LinksLeadToCountersOfTheRightType) {
       } else {
         EXPECT_EQ(counter.base_counter_id, perflib::kNoCounter);
       }
-      const bool elapsed = counter.type == ELAPSED;
+      // Only agent/collect reads when a life began.
+      const bool elapsed =
+          counter.type == ELAPSED && counter.counter_id != kLifeStartId;
       EXPECT_EQ(type_of(counter.perf_time_id),
                 elapsed ? std::optional(LRAW) : std::nullopt);
       EXPECT_EQ(type_of(counter.perf_freq_id),

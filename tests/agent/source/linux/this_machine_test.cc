@@ -18,15 +18,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "agent/source/linux/filesystems.h"
-#include "agent/source/linux/linux_block_device.h"
-#include "agent/source/linux/logical_disk.h"
-#include "agent/source/linux/physical_disk.h"
-#include "agent/source/linux/processor.h"
-#include "agent/source/linux/processor_information.h"
-#include "base/clock.h"
+#include "agent/source/linux/disk/disk_countersets.h"
+#include "agent/source/linux/disk/filesystems.h"
+#include "agent/source/linux/disk/logical_disk.h"
+#include "agent/source/linux/processor/processor.h"
+#include "agent/source/linux/processor/processor_information.h"
+#include "base/os/clock.h"
 #include "perflib/utf16.h"
-#include "tests/agent/source/linux/disk_fields.h"
+#include "tests/agent/source/linux/disk/disk_fields.h"
 #include "tests/support/patience.h"
 #include "tests/support/status_matchers.h"
 
@@ -96,12 +95,14 @@ class Live {
     }
     return std::nullopt;
   }
-  std::vector<std::string> Names() const {
-    std::vector<std::string> names;
+  // By the instance's name.
+  std::map<std::string, uint32_t> Ids() const {
+    std::map<std::string, uint32_t> ids;
     for (size_t row = 0; row < sample_.rows(); ++row) {
-      names.push_back(perflib::Utf8FromUtf16(sample_.Utf16Name(row)));
+      ids[perflib::Utf8FromUtf16(sample_.Utf16Name(row))] =
+          sample_.InstanceId(row);
     }
-    return names;
+    return ids;
   }
   const perflib::Clocks& clocks() const { return clocks_; }
 
@@ -178,10 +179,17 @@ void ExpectQueueLength(Live<T>& live, const std::string& instance,
   EXPECT_EQ(actual, before) << instance;
 }
 
+template <typename T>
+class MachineDisks : public T {
+ public:
+  explicit MachineDisks(const std::string& root)
+      : T(std::make_shared<BlockDevices>(root)) {}
+};
+
 // Compares all instances that /proc/diskstats names. Returns their number.
 template <typename T>
 size_t ExpectDisks() {
-  Live<T> live;
+  Live<MachineDisks<T>> live;
   const DiskLines before = ReadDiskstats();
   live.Sample();
   const DiskLines after = ReadDiskstats();
@@ -210,8 +218,9 @@ TEST(ThisMachineTest, LinuxBlockDevice) {
 class MachineLogicalDisk : public LogicalDisk {
  public:
   explicit MachineLogicalDisk(const std::string& root)
-      : LogicalDisk(root, std::make_shared<Filesystems>(
-                              root, SpaceOf, /*patience=*/absl::Seconds(60))) {}
+      : LogicalDisk(std::make_shared<Filesystems>(
+                        root, SpaceOf, /*patience=*/absl::Seconds(60)),
+                    std::make_shared<BlockDevices>(root)) {}
 };
 
 // The name in /proc/diskstats of the device that holds the root filesystem, or
@@ -240,17 +249,17 @@ TEST(ThisMachineTest, LogicalDisk) {
   ExpectDisk(live, "/", disk_before.at(device), ReadDiskstats().at(device));
   ExpectQueueLength(live, "/", device);
 
-  using Values = std::vector<std::optional<uint64_t>>;
+  using Space = std::vector<std::optional<uint64_t>>;
   const auto read = [] {
     struct statvfs space = {};
     EXPECT_EQ(statvfs("/", &space), 0);
     const uint64_t available = space.f_bavail * space.f_frsize;
     const uint64_t used = (space.f_blocks - space.f_bfree) * space.f_frsize;
-    return Values{available, used + available, available >> 20};
+    return Space{available, used + available, available >> 20};
   };
-  Values before;
-  Values actual;
-  Values after;
+  Space before;
+  Space actual;
+  Space after;
   testing::Retry([&] {  // other processes write and remove files
     before = read();
     live.Sample();
@@ -273,10 +282,8 @@ uint64_t Busy(const std::vector<uint64_t>& times) {
 template <typename T>
 std::map<std::string, std::string> CpuInstances(const Live<T>& live) {
   std::map<std::string, std::string> names;
-  for (const std::string& name : live.Names()) {
-    if (absl::EndsWith(name, "_Total")) continue;
-    // "0", or "node,0".
-    names["cpu" + name.substr(name.find(',') + 1)] = name;
+  for (const auto& [name, id] : live.Ids()) {
+    if (!absl::EndsWith(name, "_Total")) names[absl::StrCat("cpu", id)] = name;
   }
   return names;
 }

@@ -40,6 +40,13 @@ TEST(PerfLibError, DistinguishesUnreachableMachinesFromStoppedServices) {
   }
 }
 
+TEST(PerfLibError, AdvisesNoCommandWithNamesThatAShellInterprets) {
+  EXPECT_THAT(
+      PerfLibError("a & calc", "PerfOpenQueryHandle", 2).message(),
+      AllOf(HasSubstr("PerfOpenQueryHandle of a & calc"),
+            HasSubstr("with: sc.exe \\\\MACHINE start RemoteRegistry")));
+}
+
 TEST(PerfLibError, GivesNoAdviceForUnrelatedErrors) {
   EXPECT_THAT(PerfLibError("", "PerfOpenQueryHandle", 1722).message(),
               "PerfOpenQueryHandle: RPC_S_SERVER_UNAVAILABLE (1722)");

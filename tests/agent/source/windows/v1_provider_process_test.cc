@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/source/windows/v1/provider_process.h"
-#include "base/child_process.h"
-#include "base/files.h"
+#include "base/os/child_process.h"
+#include "base/os/files.h"
 #include "perflib/v1/counterset.h"
 #include "tests/agent/source/windows/v1_source_fixture.h"
 #include "tests/support/status_matchers.h"

@@ -3,14 +3,21 @@
 
 #include "aggregator/store/backup/backup.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/store/backup/repair.h"
 #include "aggregator/store/backup/verify.h"
 #include "aggregator/store/store.h"
+#include "base/os/directory_lock.h"
 #include "tests/aggregator/store/wal_damage.h"
 #include "tests/support/one_disk_agent.h"
 #include "tests/support/status_matchers.h"
@@ -213,6 +220,93 @@ TEST_F(BackupTest, RejectsIncompleteBackup) {
                                restored_ +
                                " and run fleetperf-aggregator repair"))));
   EXPECT_THAT(NamesIn(restored_), IsEmpty());
+}
+
+// Restores in a child process that is killed after `pieces` pieces of files.
+void RestoreAndKill(const std::string& backup, const std::string& directory,
+                    int pieces) {
+  const pid_t child = fork();
+  if (child == 0) {
+    RestoreStore(backup, directory, [&](uint64_t, uint64_t) {
+      if (--pieces == 0) raise(SIGKILL);
+      return absl::OkStatus();
+    }).IgnoreError();
+    _exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status)) << status;
+}
+
+// The aggregator would start empty and take new samples, so that the backup
+// could not be restored any more.
+TEST_F(BackupTest, KilledRestoreIsNoEmptyStore) {
+  ASSERT_OK(Backup());
+  store_.Close();  // ends RocksDB's writes before the fork
+  int pieces = 0;
+  ASSERT_OK(RestoreStore(backup_, restored_, [&](uint64_t, uint64_t) {
+    ++pieces;
+    return absl::OkStatus();
+  }));
+  ASSERT_GT(pieces, 4);
+  fs::remove_all(restored_);
+  for (int killed = 1; killed <= pieces; ++killed) {
+    SCOPED_TRACE(killed);
+    RestoreAndKill(backup_, restored_, killed);
+    for (const absl::Status& refused :
+         {OpenRocksDbStore(restored_).status(),
+          VerifyStore(restored_, [](double) {}).status(),
+          RepairStore(restored_, &Clock::Real(), [](uint64_t) {}).status()}) {
+      EXPECT_THAT(refused,
+                  StatusIs(absl::StatusCode::kFailedPrecondition,
+                           AllOf(HasSubstr("a restore to " + restored_),
+                                 HasSubstr("aggregator restore BACKUP"))));
+    }
+    if (killed % 2 == 0) continue;  // repeated over the leftovers
+    ASSERT_OK(Restore());
+    EXPECT_THAT(ReadRestored(), ElementsAre("1 C: 10", "2 C: 20"));
+    fs::remove_all(restored_);
+  }
+}
+
+// The state of a restore that was killed when it had moved some files.
+TEST_F(BackupTest, RestoreKilledWhileItMovesFilesIsRepeated) {
+  ASSERT_OK(Backup());
+  const std::string restored = restored_ + "/.fleetperf-restored";
+  bool is_complete = false;
+  for (size_t moved = 0; !is_complete; ++moved) {
+    SCOPED_TRACE(moved);
+    fs::remove_all(restored_);
+    ASSERT_OK(Restore());
+    std::vector<std::string> names = NamesIn(restored_);
+    std::partition(names.begin(), names.end(),
+                   [](const std::string& name) { return name != "CURRENT"; });
+    fs::create_directory(restored);
+    is_complete = moved == names.size();
+    for (size_t i = moved; i < names.size(); ++i) {
+      fs::rename(restored_ + "/" + names[i], restored + "/" + names[i]);
+    }
+    if (!is_complete) {
+      EXPECT_THAT(OpenRocksDbStore(restored_),
+                  StatusIs(absl::StatusCode::kFailedPrecondition,
+                           HasSubstr("was interrupted")));
+      std::ofstream(restored_ + "/notes") << "something";
+      EXPECT_THAT(Restore(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                      HasSubstr("is not empty")));
+      fs::remove(restored_ + "/notes");
+      ASSERT_OK(Restore());
+    }
+    EXPECT_THAT(ReadRestored(), ElementsAre("1 C: 10", "2 C: 20"));
+  }
+}
+
+TEST_F(BackupTest, RefusesRestoreIntoADirectoryInUse) {
+  ASSERT_OK(Backup());
+  fs::create_directory(restored_);
+  const auto lock = DirectoryLock::Acquire(restored_);
+  ASSERT_OK(lock);
+  EXPECT_THAT(Restore(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                  HasSubstr("in use by another process")));
 }
 
 // A store made of it would lack a batch, and nothing would report that later.

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -15,11 +16,9 @@
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/backup/verify.h"
 #include "aggregator/store/store.h"
-#include "aggregator/store/tables/damaged_files.h"
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/keys.h"
-#include "aggregator/store/tables/manifest.h"
-#include "base/files.h"
+#include "base/os/files.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/one_disk_agent.h"
 #include "tests/support/status_matchers.h"
@@ -35,6 +34,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::IsOkAndHolds;
 using ::testing::Not;
 using testing::OneDiskAgent;
 using ::testing::SizeIs;
@@ -82,13 +82,13 @@ class RepairTest : public ::testing::Test {
   }
   // The files of a family, oldest first.
   std::vector<std::string> FilesOf(Family family) const {
+    const std::string name = FamilyOptions()[static_cast<size_t>(family)].name;
     std::vector<std::string> names;
-    const auto manifest = ReadManifest(ManifestPath());
-    for (const ListedFile& file : manifest.value().files) {
-      if (file.family == static_cast<uint32_t>(family)) {
-        names.push_back(NameOf(file));
-      }
+    const auto listing = ListFiles(store_.path());
+    for (const ListedFile& file : listing.value().files) {
+      if (file.family == name) names.push_back(file.name);
     }
+    std::sort(names.begin(), names.end());
     return names;
   }
   void ExpectWhole() {
@@ -225,6 +225,10 @@ TEST_F(RepairTest, IndexesBatchesAgain) {
   }
   EXPECT_THAT(Repair().lost, SizeIs(::testing::Ge(1)));
   ExpectWhole();
+  // Copies of the batches are recognized.
+  const StoredEpoch& epoch = store_.Epoch(AgentName(0), 3);
+  EXPECT_THAT(store_->HasBatch(epoch.number, 1, epoch.durable_fingerprint),
+              IsOkAndHolds(true));
 }
 
 // The start reads names and definitions as a whole.
@@ -250,6 +254,18 @@ TEST_F(RepairTest, KeepsReadableRecordsBesideADamagedBlock) {
   EXPECT_THAT(store_.Read("new"), ElementsAre("1 C: 1"));
 }
 
+TEST_F(RepairTest, DoesNotReadRocksDbsOptions) {
+  for (const auto& entry : fs::directory_iterator(store_.path())) {
+    if (absl::StartsWith(entry.path().filename().string(), "OPTIONS-")) {
+      ASSERT_OK(WriteFile(entry.path(), "damaged"));
+    }
+  }
+  const std::string lost = FilesOf(Family::kChunks).front();
+  fs::remove(absl::StrCat(store_.path(), "/", lost));
+  EXPECT_THAT(Repair().lost, ElementsAre(HasSubstr(lost)));
+  ASSERT_OK(OpenStatus());
+}
+
 // RocksDB opens a store whose MANIFEST lost its last records, and deletes the
 // files of which these records are.
 TEST(LostRecordsOfTheManifest, LeaveTheirFiles) {
@@ -268,15 +284,15 @@ TEST(LostRecordsOfTheManifest, LeaveTheirFiles) {
   ASSERT_OK(agent.Send());
   store.Close();
   std::map<std::string, std::string> unlisted;  // contents by name
-  const auto with_files = ReadManifest(manifest);
+  const auto with_files = ListFiles(store.path());
   for (const ListedFile& file : with_files.value().files) {
-    const std::string name = NameOf(file);
-    unlisted[name] = ReadFile(absl::StrCat(store.path(), "/", name)).value();
+    unlisted[file.name] =
+        ReadFile(absl::StrCat(store.path(), "/", file.name)).value();
   }
   ASSERT_OK(WriteFile(manifest, before));
-  const auto without_files = ReadManifest(manifest);
+  const auto without_files = ListFiles(store.path());
   for (const ListedFile& file : without_files.value().files) {
-    unlisted.erase(NameOf(file));
+    unlisted.erase(file.name);
   }
   ASSERT_THAT(unlisted, Not(IsEmpty()));
 
@@ -306,25 +322,32 @@ TEST(LostRecordsOfTheManifest, LeaveTheirFiles) {
   EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 1", "2 C: 2"));
 }
 
-// A link would keep a file's space after the store has removed the file.
-TEST(RepairedManifest, LeavesNoLinksToFilesInUse) {
+// RocksDB makes a family again that the MANIFEST lost, without its files.
+TEST(LostRecordsOfTheManifest, OfAFamilyLeaveTheFiles) {
+  const testing::LogCapture log;
   TestStore store;
-  const std::string manifest = FindManifest(store.path()).value();
   OneDiskAgent agent(&store, "web-1");
   agent.Tick(1, 1);
   ASSERT_OK(agent.Send());
+  ASSERT_OK(store.Compact());
   const testing::TempDirectory temp;
   ASSERT_OK(store->Backup(temp.File("backup"),
                           [](uint64_t, uint64_t) { return absl::OkStatus(); }));
   store.Close();
-  const std::string name = NameOf(ReadManifest(manifest).value().files.at(0));
-  ASSERT_OK(
-      KeepDamagedFile(store.path(), absl::StrCat(store.path(), "/", name)));
-  fs::remove(manifest);
-  ASSERT_OK(RepairStore(store.path(), &Clock::Real(), [](uint64_t) {}));
-  EXPECT_FALSE(FileExists(absl::StrCat(store.path(), "/damaged/", name)));
+  const std::string manifest = FindManifest(store.path()).value();
+  const std::string contents = ReadFile(manifest).value();
+  const auto files = ListFiles(store.path());
+  ASSERT_THAT(files.value().files, Not(IsEmpty()));
+  const size_t family =
+      contents.find(FamilyOptions()[static_cast<size_t>(Family::kChunks)].name);
+  ASSERT_NE(family, contents.npos);
+  ASSERT_OK(WriteFile(manifest, contents.substr(0, family)));
+
   store.Open();
-  EXPECT_THAT(store.Read("web-1"), ElementsAre("1 C: 1"));
+  EXPECT_THAT(log.Lines(), Contains(HasSubstr("cannot be read from byte")));
+  for (const ListedFile& file : files.value().files) {
+    EXPECT_TRUE(FileExists(absl::StrCat(store.path(), "/damaged/", file.name)));
+  }
 }
 
 }  // namespace

@@ -1,9 +1,0 @@
-#include "base/utf8_arguments.h"
-
-namespace fleetperf {
-
-std::vector<std::string> Utf8Arguments(int argc, char** argv) {
-  return {argv, argv + argc};
-}
-
-}  // namespace fleetperf

@@ -1,0 +1,36 @@
+#include "cli/config.h"
+
+#include "base/status_macros.h"
+
+namespace fleetperf::cli {
+namespace {
+
+constexpr ConfigKey kKeys[] = {
+    {"aggregator", "`host:port`"},
+    {"tls.authority",
+     "PEM file of the authorities that the aggregator's certificate must be "
+     "from"},
+    {"tls.certificate", "PEM file of the user's certificate"},
+    {"tls.key",
+     "PEM file of the certificate's key; the file's mode must not give others "
+     "access ([security.md](security.md#certificates)); a credential of "
+     "systemd "
+     "(`LoadCredential=`) with the file's name is used instead"},
+};
+
+}  // namespace
+
+absl::StatusOr<Config> LoadConfig(const std::string& path) {
+  ASSIGN_OR_RETURN(ConfigFile file, ConfigFile::Load(path));
+  ConfigSection root = file.root();
+  Config config;
+  root.Require("aggregator", &config.aggregator);
+  config.tls = ReadTlsFiles(root.Section("tls"));
+  RETURN_IF_ERROR(file.Finish());
+  config.settings = file.settings();
+  return config;
+}
+
+absl::Span<const ConfigKey> ConfigKeys() { return kKeys; }
+
+}  // namespace fleetperf::cli

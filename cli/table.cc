@@ -1,0 +1,315 @@
+#include "cli/table.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+
+namespace fleetperf::cli {
+namespace {
+
+constexpr size_t kColumnGap = 2;
+constexpr size_t kMinTrend = 8;
+
+// The widths down to which columns are cut: first, and if that is not enough.
+constexpr size_t kShortText = 12;
+constexpr size_t kShortCounter = 20;
+constexpr size_t kShortMachine = 12;
+constexpr size_t kShorterCounter = 14;
+constexpr size_t kShorterMachine = 8;
+constexpr size_t kShortInstance = 16;
+constexpr size_t kMinCounter = 8;
+constexpr size_t kMinMachine = 6;
+constexpr size_t kMinInstance = 8;
+
+struct Column {
+  std::string title;
+  ColumnRole role = ColumnRole::kKey;
+  bool right = false;
+  size_t width = 0;
+  std::vector<std::string> cells;
+  // Replace the title and the cells in a table that is too wide, unless empty.
+  std::string brief_title;
+  std::vector<std::string> brief_cells;
+
+  bool is_empty() const {
+    return std::all_of(cells.begin(), cells.end(),
+                       [](const std::string& cell) { return cell.empty(); });
+  }
+  // The number of runs of equal cells.
+  size_t runs() const {
+    size_t runs = 1;
+    for (size_t row = 1; row < cells.size(); ++row) {
+      runs += cells[row] != cells[row - 1];
+    }
+    return runs;
+  }
+  bool is_shared() const {
+    return std::all_of(
+        cells.begin(), cells.end(),
+        [&](const std::string& cell) { return cell == cells.front(); });
+  }
+};
+
+bool IsNumber(const Field& field) {
+  return std::holds_alternative<double>(field.value) ||
+         std::holds_alternative<uint32_t>(field.value) ||
+         std::holds_alternative<uint64_t>(field.value) ||
+         std::holds_alternative<int64_t>(field.value);
+}
+
+Column ColumnOf(const std::vector<Record>& records, size_t i) {
+  Column column{.role = records.front()[i].role};
+  column.title = absl::AsciiStrToUpper(
+      absl::StrReplaceAll(records.front()[i].name, {{"_", " "}}));
+  column.width = DisplayWidth(column.title);
+  for (const Record& record : records) {
+    column.cells.push_back(TableText(record[i]));
+    column.width = std::max(column.width, DisplayWidth(column.cells.back()));
+    column.right = column.right || IsNumber(record[i]);
+    const std::optional<Field::Brief>& brief = record[i].brief;
+    if (brief.has_value()) column.brief_title = brief->name;
+    column.brief_cells.push_back(brief.has_value() ? brief->text : "");
+  }
+  return column;
+}
+
+std::vector<Column> ColumnsOf(const std::vector<Record>& records) {
+  std::vector<Column> columns;
+  for (size_t i = 0; i < records.front().size(); ++i) {
+    if (!records.front()[i].is_in(kInTables)) continue;
+    Column column = ColumnOf(records, i);
+    if (!column.is_empty()) columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+class Table {
+ public:
+  Table(std::vector<Column> columns, size_t rows)
+      : columns_(std::move(columns)), rows_(rows) {}
+
+  size_t width() const {
+    size_t total = 0;
+    for (const Column& column : columns_) total += column.width + kColumnGap;
+    return total - std::min(total, kColumnGap);
+  }
+
+  // Fits the table without dropping a column. Returns whether it fits.
+  bool FitGently(size_t width) {
+    Cut(ColumnRole::kText, kShortText, width);
+    while (this->width() > width && ShareOne()) {
+    }
+    Cut(ColumnRole::kCounter, kShortCounter, width);
+    Cut(ColumnRole::kMachine, kShortMachine, width);
+    return this->width() <= width;
+  }
+
+  void Fit(size_t width) {
+    if (FitGently(width)) return;
+    Drop(ColumnRole::kText, width);
+    Drop(ColumnRole::kExtra, width);
+    Abbreviate(width);
+    Divide(width);
+    Cut(ColumnRole::kCounter, kShorterCounter, width);
+    Cut(ColumnRole::kMachine, kShorterMachine, width);
+    Cut(ColumnRole::kInstance, kShortInstance, width);
+    Drop(ColumnRole::kSpare, width);
+    Cut(ColumnRole::kMachine, kMinMachine, width);
+    Cut(ColumnRole::kCounter, kMinCounter, width);
+    Cut(ColumnRole::kInstance, kMinInstance, width);
+  }
+
+  void Add(Column column) { columns_.push_back(std::move(column)); }
+
+  std::vector<std::string> Lines(size_t width) const {
+    std::vector<std::string> lines = SharedLines(width);
+    lines.push_back(LineOf([](const Column& column) { return column.title; }));
+    for (size_t row = 0; row < rows_; ++row) {
+      if (!sections_.empty() &&
+          (row == 0 || sections_[row] != sections_[row - 1])) {
+        lines.push_back(CutEnd(absl::StrCat("\\\\", sections_[row]), width));
+      }
+      lines.push_back(
+          LineOf([row](const Column& column) { return column.cells[row]; }));
+    }
+    return lines;
+  }
+
+ private:
+  // Cuts columns of the role, the last one first.
+  void Cut(ColumnRole role, size_t min, size_t width) {
+    for (auto column = columns_.rbegin(); column != columns_.rend(); ++column) {
+      const size_t now = this->width();
+      if (now <= width) return;
+      if (column->role != role || column->width <= min) continue;
+      column->width =
+          std::max(min, column->width - std::min(column->width, now - width));
+    }
+  }
+
+  void Drop(ColumnRole role, size_t width) {
+    for (size_t i = columns_.size(); i-- > 0 && this->width() > width;) {
+      if (columns_[i].role != role) continue;
+      columns_.erase(columns_.begin() + static_cast<ptrdiff_t>(i));
+    }
+  }
+
+  void Abbreviate(size_t width) {
+    for (Column& column : columns_) {
+      if (column.brief_title.empty() || this->width() <= width) continue;
+      column.title = column.brief_title;
+      column.cells = column.brief_cells;
+      column.width = DisplayWidth(column.title);
+      for (const std::string& cell : column.cells) {
+        column.width = std::max(column.width, DisplayWidth(cell));
+      }
+    }
+  }
+
+  // Makes a section of each machine, with a line for its name, if the rows of
+  // each machine follow each other.
+  void Divide(size_t width) {
+    if (this->width() <= width) return;
+    for (auto column = columns_.begin(); column != columns_.end(); ++column) {
+      if (column->role != ColumnRole::kMachine) continue;
+      const std::set<std::string> machines(column->cells.begin(),
+                                           column->cells.end());
+      if (column->runs() > machines.size() || 2 * machines.size() > rows_) {
+        return;
+      }
+      sections_ = std::move(column->cells);
+      columns_.erase(column);
+      return Regrow(width);
+    }
+  }
+
+  // Gives columns that were cut the space that is left, counters first.
+  void Regrow(size_t width) {
+    for (const ColumnRole role :
+         {ColumnRole::kCounter, ColumnRole::kInstance}) {
+      for (Column& column : columns_) {
+        const size_t now = this->width();
+        if (column.role != role || now >= width) continue;
+        size_t whole = DisplayWidth(column.title);
+        for (const std::string& cell : column.cells) {
+          whole = std::max(whole, DisplayWidth(cell));
+        }
+        column.width = std::min(whole, column.width + width - now);
+      }
+    }
+  }
+
+  // Moves the widest machine or counter that all rows have above the table.
+  // Returns false if there is none.
+  bool ShareOne() {
+    auto widest = columns_.end();
+    for (auto column = columns_.begin(); column != columns_.end(); ++column) {
+      const bool can_move = (column->role == ColumnRole::kMachine ||
+                             column->role == ColumnRole::kCounter) &&
+                            column->is_shared();
+      if (can_move &&
+          (widest == columns_.end() || column->width > widest->width)) {
+        widest = column;
+      }
+    }
+    if (widest == columns_.end()) return false;
+    const std::string& text = widest->cells.front();
+    if (widest->role == ColumnRole::kMachine) {
+      machine_ = absl::StrCat("\\\\", text);
+    } else {
+      counter_ = text;
+    }
+    columns_.erase(widest);
+    return true;
+  }
+
+  // Returns the shared parts, as one path if it fits.
+  std::vector<std::string> SharedLines(size_t width) const {
+    std::vector<std::string> lines;
+    const std::string path = absl::StrCat(machine_, counter_);
+    if (!path.empty() && DisplayWidth(path) <= width) return {path};
+    if (!machine_.empty()) lines.push_back(CutEnd(machine_, width));
+    if (!counter_.empty()) lines.push_back(CutFront(counter_, width));
+    return lines;
+  }
+
+  template <typename CellOf>
+  std::string LineOf(CellOf cell_of) const {
+    std::string line;
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      const Column& column = columns_[i];
+      const std::string whole = cell_of(column);
+      const std::string cell = column.role == ColumnRole::kCounter
+                                   ? CutFront(whole, column.width)
+                                   : CutEnd(whole, column.width);
+      const std::string padding(column.width - DisplayWidth(cell), ' ');
+      absl::StrAppend(&line, i == 0 ? "" : std::string(kColumnGap, ' '),
+                      column.right ? padding : "", cell,
+                      column.right ? "" : padding);
+    }
+    absl::StripTrailingAsciiWhitespace(&line);
+    return line;
+  }
+
+  std::vector<Column> columns_;
+  const size_t rows_;
+  std::vector<std::string> sections_;  // the machine of each row, if it is a
+                                       // line above its rows
+  std::string machine_;                // shared by all rows
+  std::string counter_;
+};
+
+// Adds the trend if there is room. Returns whether there is.
+bool AddTrend(const TrendColumn& trend, size_t rows, size_t width,
+              Table* table) {
+  size_t cells = trend.max_cells;
+  if (width > 0) {
+    const size_t least = kColumnGap + std::min(kMinTrend, cells);
+    if (width <= least || !table->FitGently(width - least)) return false;
+    cells = std::min(cells, width - table->width() - kColumnGap);
+  }
+  Column column{.title = "TREND", .width = cells};
+  for (size_t row = 0; row < rows; ++row) {
+    column.cells.push_back(trend.draw(row, cells));
+  }
+  if (!column.is_empty()) table->Add(std::move(column));
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string> FormatTable(const std::vector<Record>& records,
+                                     size_t width, const TrendColumn* trend) {
+  if (records.empty()) return {};
+  const Table table(ColumnsOf(records), records.size());
+  if (trend != nullptr) {
+    Table with_trend = table;
+    if (AddTrend(*trend, records.size(), width, &with_trend)) {
+      return with_trend.Lines(width);
+    }
+  }
+  Table fitted = table;
+  if (width > 0) fitted.Fit(width);
+  return fitted.Lines(width);
+}
+
+std::vector<std::string> WrapWords(absl::string_view text, size_t width) {
+  std::vector<std::string> lines = {""};
+  for (const absl::string_view word : absl::StrSplit(text, ' ')) {
+    const std::string longer = lines.back().empty()
+                                   ? std::string(word)
+                                   : absl::StrCat(lines.back(), " ", word);
+    if (width == 0 || lines.back().empty() || DisplayWidth(longer) <= width) {
+      lines.back() = longer;
+    } else {
+      lines.emplace_back(word);
+    }
+  }
+  return lines;
+}
+
+}  // namespace fleetperf::cli

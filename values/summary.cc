@@ -1,0 +1,93 @@
+#include "values/summary.h"
+
+#include <algorithm>
+
+namespace fleetperf {
+namespace {
+
+// Adds a piece's value.
+void AddValue(const Growth& growth, const CalculatedValue& value,
+              Summary* summary) {
+  if (!value.ok()) return;
+  const Summary::Extreme one = {growth, value.value};
+  if (summary->values == 0 || one.value < summary->smallest.value) {
+    summary->smallest = one;
+  }
+  if (summary->values == 0 || one.value > summary->largest.value) {
+    summary->largest = one;
+  }
+  ++summary->values;
+}
+
+}  // namespace
+
+void Summary::AddPiece(const CounterFormula& formula, const Piece& piece) {
+  if (!piece.sound()) {
+    ++breaks;
+    problem = piece.problem;
+    return;
+  }
+  AddGrowth(formula, piece.growth, &growth);
+  AddValue(piece.growth, CalculateGrowth(formula, piece.growth), this);
+  start = std::min(start, piece.start);
+  covered += piece.length;
+  ++pieces;
+}
+
+void Summary::AddSample(const CounterFormula& formula,
+                        const RawSample& sample) {
+  const CalculatedValue value = CalculateSample(formula, sample);
+  if (!value.ok()) {
+    ++breaks;
+    problem = value;
+    return;
+  }
+  const Growth one = GrowthOfSample(sample);
+  AddGrowth(formula, one, &growth);
+  AddValue(one, value, this);
+  if (formula.formula == perflib::Formula::kRawFraction) sum.Add(value.value);
+  ++pieces;
+}
+
+void Summary::Add(const CounterFormula& formula, const Summary& newer) {
+  there.Add(newer.there);
+  if (!newer.empty()) has_fallen = newer.has_fallen;
+  if (newer.breaks > 0) {
+    breaks += newer.breaks;
+    problem = newer.problem;
+  }
+  if (newer.pieces == 0) return;
+  AddGrowth(formula, newer.growth, &growth);
+  if (newer.values > 0) {
+    if (values == 0 || newer.smallest.value < smallest.value) {
+      smallest = newer.smallest;
+    }
+    if (values == 0 || newer.largest.value > largest.value) {
+      largest = newer.largest;
+    }
+  }
+  sum.Add(newer.sum);
+  values += newer.values;
+  pieces += newer.pieces;
+  start = std::min(start, newer.start);
+  covered += newer.covered;
+}
+
+Growth GrowthOfSample(const RawSample& sample) {
+  return {.value = sample.value.value,
+          .denominator = sample.denominator.value,
+          .perf_freq = sample.frequency.value};
+}
+
+CalculatedValue CalculateExtreme(const CounterFormula& formula,
+                                 const Growth& growth) {
+  if (formula.uses_two_samples()) return CalculateGrowth(formula, growth);
+  const auto raw = [](absl::uint128 value) {
+    return RawValue{.value = absl::Uint128Low64(value), .size = 8};
+  };
+  return CalculateSample(formula, {.value = raw(growth.value),
+                                   .denominator = raw(growth.denominator),
+                                   .frequency = raw(growth.perf_freq)});
+}
+
+}  // namespace fleetperf
