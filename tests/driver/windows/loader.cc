@@ -122,14 +122,20 @@ std::string ServiceState() {
       StateOf(service.get()) == SERVICE_STOPPED ? "stopped" : "running");
 }
 
+// A stop that the service manager's limit interrupts is asked for again, and a
+// deleted service stays until the last handle to it is closed.
 void RemoveAnyService() {
-  const Service service = OpenAnyService();
-  if (service == nullptr) return;
-  SERVICE_STATUS status;
-  if (ControlService(service.get(), SERVICE_CONTROL_STOP, &status)) {
-    while (StateOf(service.get()) != SERVICE_STOPPED) SwitchToThread();
+  while (true) {
+    const Service service = OpenAnyService();
+    if (service == nullptr) return;
+    SERVICE_STATUS status;
+    if (StateOf(service.get()) != SERVICE_STOPPED) {
+      ControlService(service.get(), SERVICE_CONTROL_STOP, &status);
+      SwitchToThread();
+      continue;
+    }
+    DeleteService(service.get());
   }
-  DeleteService(service.get());
 }
 
 }  // namespace fleetperf
