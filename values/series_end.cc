@@ -1,5 +1,7 @@
 #include "values/series_end.h"
 
+#include "values/clock_check.h"
+#include "values/piece.h"
 #include "values/value.h"
 
 namespace fleetperf {
@@ -30,9 +32,9 @@ bool SeriesEnd::Fall::Follow(const RawValue& older, const RawValue& newer,
   return returned;
 }
 
-std::optional<Piece> SeriesEnd::Take(const CounterFormula& formula,
-                                     const RawSample& sample,
-                                     absl::Duration interval) {
+std::optional<Piece> SeriesEnd::PieceTo(const CounterFormula& formula,
+                                        const RawSample& sample,
+                                        absl::Duration interval) {
   std::optional<Piece> piece;
   if (formula.uses_two_samples() && sample_.has_value()) {
     piece = MakePiece(formula, *sample_, sample, interval);
@@ -40,7 +42,6 @@ std::optional<Piece> SeriesEnd::Take(const CounterFormula& formula,
       FollowFalls(sample, interval, &*piece);
     }
   }
-  sample_ = sample;
   return piece;
 }
 

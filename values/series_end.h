@@ -21,27 +21,21 @@
 #include "absl/time/time.h"
 #include "values/counter_formula.h"
 #include "values/formula.h"
-#include "values/piece.h"
+#include "values/summary.h"
 
 namespace fleetperf {
-
-// The longest time from the sample before a fall to the one that returns.
-inline constexpr double kMaxIntervalsToReturn = 5.5;
-
-// Whether a piece is a return may depend on samples this many intervals before
-// its newer one: kMaxIntervalsToReturn, if the clocks differ.
-inline constexpr double kMaxIntervalsRead = 6;
-// The same as a number of samples. Two ticks may be closer than the interval.
-inline constexpr uint32_t kMaxSamplesRead = 8;
 
 // Thread-compatible.
 class SeriesEnd {
  public:
-  // Adds the next sample, of this collection interval. Returns the piece that
-  // ends with it; std::nullopt if it is the first sample, or if the formula
-  // uses one sample.
-  std::optional<Piece> Take(const CounterFormula& formula,
-                            const RawSample& sample, absl::Duration interval);
+  // Returns the piece to the next sample, of this collection interval;
+  // std::nullopt if it is the first sample, or if the formula uses one sample.
+  // Must be followed by MoveTo.
+  std::optional<Piece> PieceTo(const CounterFormula& formula,
+                               const RawSample& sample,
+                               absl::Duration interval);
+  // Makes that sample the newest one.
+  void MoveTo(const RawSample& sample) { sample_ = sample; }
 
   // Begins at a sample without a piece to it. `has_fallen`: the counters fell
   // from unknown values; their next growth counts as a return.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "values/quotient.h"
+
 namespace fleetperf {
 namespace {
 
@@ -20,6 +22,23 @@ void AddValue(const Growth& growth, const CalculatedValue& value,
 }
 
 }  // namespace
+
+double TimeThere::PresenceIn(int64_t intervals) const {
+  // Own breaks count in neither.
+  const int64_t absent = intervals - all;
+  return absent > 0 ? PartOf(sound, sound + absent) : 1;
+}
+
+CalculatedValue ValueOfSample(const CounterFormula& formula,
+                              const RawSample& sample,
+                              const std::optional<Piece>& piece) {
+  if (!formula.uses_two_samples()) return CalculateSample(formula, sample);
+  if (!piece.has_value()) {
+    return CalculatedValue::Of(ValueStatus::kNeedTwoSamples);
+  }
+  return piece->sound() ? CalculateGrowth(formula, piece->growth)
+                        : piece->problem;
+}
 
 void Summary::AddPiece(const CounterFormula& formula, const Piece& piece) {
   if (!piece.sound()) {

@@ -1,19 +1,51 @@
-// Summaries of the pieces or samples of a minute or an hour. Thinned data
-// stores the summaries instead of the samples.
+// A piece, which is two adjacent samples of a series, and the summary of the
+// pieces or samples of a minute or an hour. Thinned data stores the summaries
+// instead of the samples.
 
 #ifndef FLEETPERF_VALUES_SUMMARY_H_
 #define FLEETPERF_VALUES_SUMMARY_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/time/time.h"
 #include "values/counter_formula.h"
 #include "values/exact_sum.h"
 #include "values/formula.h"
-#include "values/piece.h"
 #include "values/value.h"
 
 namespace fleetperf {
+
+// Two adjacent samples. Either `problem` is OK and there is growth, or
+// `problem` is the reason why there is none.
+struct Piece {
+  Growth growth;
+  CalculatedValue problem;
+  absl::Time start;       // of the older sample
+  absl::Duration length;  // by the monotonic clock
+
+  bool sound() const { return problem.ok(); }
+};
+
+// The time of the tick intervals in which a series was there, in nanoseconds. A
+// tick interval is the time between two neighbouring ticks of a query.
+struct TimeThere {
+  int64_t all = 0;
+  int64_t sound = 0;  // without the series' own breaks
+
+  // Adds an interval.
+  void Add(int64_t length, bool is_sound) {
+    all += length;
+    if (is_sound) sound += length;
+  }
+  void Add(const TimeThere& other) {
+    all += other.all;
+    sound += other.sound;
+  }
+  // Returns the presence of the series, from the time of all tick intervals of
+  // its query. 1 if there is no such time.
+  double PresenceIn(int64_t intervals) const;
+};
 
 // For formulas that use two samples, a summary of pieces; for others, of
 // samples, where the growth of a sample is the values of its counters.
@@ -47,6 +79,11 @@ struct Summary {
   // Adds a summary that follows all data in this one.
   void Add(const CounterFormula& formula, const Summary& newer);
 };
+
+// Returns the value of a sample alone, or of the piece that ends with it.
+CalculatedValue ValueOfSample(const CounterFormula& formula,
+                              const RawSample& sample,
+                              const std::optional<Piece>& piece);
 
 // Converts a sample's counters to a growth, for formulas that use one sample,
 // and back.

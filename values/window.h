@@ -15,7 +15,6 @@
 #include "values/counter_formula.h"
 #include "values/exact_sum.h"
 #include "values/formula.h"
-#include "values/piece.h"
 #include "values/summary.h"
 #include "values/value.h"
 

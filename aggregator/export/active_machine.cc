@@ -4,8 +4,7 @@
 #include <cstdint>
 
 #include "base/status_macros.h"
-#include "values/piece.h"
-#include "values/series_end.h"
+#include "values/clock_check.h"
 
 namespace fleetperf::aggregator {
 namespace {

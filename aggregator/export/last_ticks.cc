@@ -6,7 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "values/piece.h"
+#include "values/clock_check.h"
 
 namespace fleetperf::aggregator {
 namespace {

@@ -13,8 +13,7 @@
 #include "aggregator/export/last_ticks.h"
 #include "aggregator/export/series_encoder.h"
 #include "base/status_macros.h"
-#include "values/piece.h"
-#include "values/series_end.h"
+#include "values/clock_check.h"
 
 namespace fleetperf::aggregator {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "aggregator/export/metric_names.h"
 #include "base/status_macros.h"
-#include "values/piece.h"
+#include "values/clock_check.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -61,23 +61,14 @@ SeriesEncoder::Query SeriesEncoder::MakeQuery(const CollectedQuery& query) {
   return made;
 }
 
-SeriesEncoder::LastSamples& SeriesEncoder::LastOf(const Frame& frame,
-                                                  const Frame::Run& run) {
-  LastSamples*& known = last_of_life_[run.instance];
-  if (known != nullptr) return *known;
-  const Instance& instance = *run.instance;
-  std::unique_ptr<LastSamples>& last =
-      last_[{frame.query->schema.get(), instance.name, instance.instance_id,
-             instance.occurrence}];
-  if (last == nullptr) {
-    last = std::make_unique<LastSamples>(query_->schema->counters.size());
-  }
-  return *(known = last.get());
+std::vector<WalkedSeries>& SeriesEncoder::KeptOf(const Frame::Run& run) {
+  return kept_.Of(*frame_->query->schema, run.instance,
+                  query_->schema->counters.size());
 }
 
 void SeriesEncoder::KeepPresent() {
-  if (ticks_ == nullptr) return;
-  present_[ticks_->query()] = {.query = query_,
+  if (frame_ == nullptr) return;
+  present_[walker_.query()] = {.query = query_,
                                .lines = lines_.TakePresent(),
                                .unix_millis = unix_millis_.back()};
 }
@@ -86,18 +77,18 @@ void SeriesEncoder::BeginFrame(const Frame& frame, uint32_t first_new) {
   KeepPresent();
   frame_ = &frame;
   query_ = &QueryOf(frame.query);
-  ticks_ = &links_.Add(frame);
-  lines_.Set(frame, std::move(present_[ticks_->query()].lines));
+  walker_.BeginFrame(frame);
+  lines_.Set(frame, std::move(present_[walker_.query()].lines));
   unix_millis_.clear();
   for (const perflib::Clocks& clocks : *frame.clocks) {
     unix_millis_.push_back(absl::ToUnixMillis(perflib::TimeOf(clocks)));
   }
   if (first_new == 0) return;
-  KeepLast(0, first_new);
+  KeepSeries(0, first_new);
   for (InstanceLine& line : lines_.lines()) lines_.Take(0, first_new, &line);
 }
 
-void SeriesEncoder::KeepLast(uint32_t begin, uint32_t end) {
+void SeriesEncoder::KeepSeries(uint32_t begin, uint32_t end) {
   for (size_t i = 0; i < frame_->runs.size(); ++i) {
     const Frame::Run& run = frame_->runs[i];
     if (run.tick_count == 0 || run.first_tick >= end ||
@@ -106,17 +97,18 @@ void SeriesEncoder::KeepLast(uint32_t begin, uint32_t end) {
     }
     const uint32_t first = begin - std::min(begin, run.first_tick);
     const uint32_t ticks = std::min(run.tick_count, end - run.first_tick);
-    LastSamples& last = LastOf(*frame_, run);
+    std::vector<WalkedSeries>& kept = KeptOf(run);
     for (const Counter& counter : query_->counters) {
       const ExportedCounter& of = query_->schema->counters[counter.number];
       if (!NeedsLast(of)) continue;
-      SeriesRun(*frame_, i, counter.columns)
-          .AddTo(of.formula, first, ticks, &last[counter.number]);
+      walker_.Follow(of.formula, SeriesRun(*frame_, i, counter.columns), first,
+                     ticks, &kept[counter.number]);
     }
   }
 }
 
-SeriesEnd SeriesEncoder::LastBefore(size_t number, const Counter& counter) {
+WalkedSeries SeriesEncoder::SeriesBefore(size_t number,
+                                         const Counter& counter) {
   const Frame::Run& run = frame_->runs[number];
   for (size_t i = number; run.first_tick > 0 && i > 0; --i) {
     const Frame::Run& earlier = frame_->runs[i - 1];
@@ -124,30 +116,22 @@ SeriesEnd SeriesEncoder::LastBefore(size_t number, const Counter& counter) {
         earlier.tick_count == 0) {
       continue;
     }
-    return LastOf(i - 1, earlier.tick_count, counter);
+    return SeriesAfter(i - 1, earlier.tick_count, counter);
   }
-  return LastOf(*frame_, run)[counter.number];
+  return KeptOf(run)[counter.number];
 }
 
-SeriesEnd SeriesEncoder::LastOf(size_t number, uint32_t ticks,
-                                const Counter& counter) {
+WalkedSeries SeriesEncoder::SeriesAfter(size_t number, uint32_t ticks,
+                                        const Counter& counter) {
+  if (ticks == 0) return SeriesBefore(number, counter);
   const SeriesRun run(*frame_, number, counter.columns);
-  SeriesEnd last = LastOf(*frame_, frame_->runs[number])[counter.number];
-  const bool is_kept = last.sample().has_value() &&
-                       last.sample()->life == run.life() &&
-                       last.sample()->clocks == run.clocks(ticks - 1);
-  if (is_kept) return last;
-  last = {};
-  if (ticks < kMaxSamplesRead) last = LastBefore(number, counter);
-  run.AddTo(query_->schema->counters[counter.number].formula, 0, ticks, &last);
-  return last;
-}
-
-SeriesEnd SeriesEncoder::LastBefore(const InstanceLine::Part& part,
-                                    const Counter& counter) {
-  const uint32_t ticks = part.begin - frame_->runs[part.run].first_tick;
-  return ticks > 0 ? LastOf(part.run, ticks, counter)
-                   : LastBefore(part.run, counter);
+  WalkedSeries series = KeptOf(frame_->runs[number])[counter.number];
+  if (series.IsAt(run, ticks - 1)) return series;
+  series = {};
+  if (ticks < kMaxSamplesRead) series = SeriesBefore(number, counter);
+  walker_.Follow(query_->schema->counters[counter.number].formula, run, 0,
+                 ticks, &series);
+  return series;
 }
 
 absl::Status SeriesEncoder::AddTicks(uint32_t begin, uint32_t end, Add add) {
@@ -166,7 +150,7 @@ absl::Status SeriesEncoder::AddTicks(uint32_t begin, uint32_t end, Add add) {
     }
   }
   // An instance with several lines still needs what was kept before.
-  KeepLast(begin, end);
+  KeepSeries(begin, end);
   return absl::OkStatus();
 }
 
@@ -192,7 +176,7 @@ absl::Status SeriesEncoder::End(Add add) {
     }
   }
   present_.clear();
-  ticks_ = nullptr;
+  frame_ = nullptr;
   return absl::OkStatus();
 }
 
@@ -204,23 +188,19 @@ void SeriesEncoder::AddValues(const InstanceLine::Part& part,
     return;
   }
   const SeriesRun run(*frame_, part.run, counter.columns);
-  SeriesEnd last;
-  if (NeedsLast(of)) last = LastBefore(part, counter);
-  for (uint32_t tick = part.begin; tick < part.end; ++tick) {
-    const RawSample sample = run.Sample(tick - run.first_tick());
-    const bool begins =
-        !last.sample().has_value() || last.sample()->life != sample.life;
-    if (begins && run.is_born() && NeedsLast(of) &&
-        ticks_->LengthTo(tick) > 0) {
-      last.Set(BeforeBirth(sample, ticks_->ClocksBefore(tick)));
-    }
-    const std::optional<Piece> piece =
-        last.Take(of.formula, sample, run.interval());
-    if (NeedsLast(of) && !piece.has_value()) continue;
-    const CalculatedValue value = ValueOfSample(of.formula, sample, piece);
-    if (!value.ok()) continue;
-    samples_.push_back({unix_millis_[tick], value.value * of.factor});
-  }
+  const uint32_t first = part.begin - run.first_tick();
+  WalkedSeries series;
+  if (NeedsLast(of)) series = SeriesAfter(part.run, first, counter);
+  walker_.ForEachSample(
+      of.formula, run, first, part.end - run.first_tick(), &series,
+      [&](const WalkedSample& walked) {
+        if (NeedsLast(of) && !walked.piece.has_value()) return;
+        const CalculatedValue value =
+            ValueOfSample(of.formula, walked.sample, walked.piece);
+        if (!value.ok()) return;
+        samples_.push_back({unix_millis_[run.first_tick() + walked.tick],
+                            value.value * of.factor});
+      });
 }
 
 // The label of the metric's name is the only one that the counters of an

@@ -27,8 +27,7 @@
 #include "aggregator/samples/frame.h"
 #include "aggregator/samples/labels.h"
 #include "aggregator/samples/series_run.h"
-#include "aggregator/samples/tick_link.h"
-#include "values/series_end.h"
+#include "aggregator/samples/walker.h"
 
 namespace fleetperf::aggregator {
 
@@ -64,23 +63,19 @@ class SeriesEncoder {
     const ExportedSelection* selection = nullptr;
     std::vector<Counter> counters;
   };
-  // The last sample of each counter of an instance.
-  using LastSamples = std::vector<SeriesEnd>;
-  using InstanceKey =
-      std::tuple<const Schema*, std::string, uint32_t, uint32_t>;
-
   Query& QueryOf(const std::shared_ptr<const CollectedQuery>& query);
   Query MakeQuery(const CollectedQuery& query);
-  LastSamples& LastOf(const Frame& frame, const Frame::Run& run);
+  // Returns what is kept of an instance's counters, by
+  // ExportedSchema::counters.
+  std::vector<WalkedSeries>& KeptOf(const Frame::Run& run);
   void KeepPresent();
-  // Keeps the last samples of the runs with one of these ticks.
-  void KeepLast(uint32_t begin, uint32_t end);
-  // Returns the last sample before a run: of an earlier run or frame.
-  SeriesEnd LastBefore(size_t run, const Counter& counter);
-  // Returns the last of the first samples of a run.
-  SeriesEnd LastOf(size_t run, uint32_t ticks, const Counter& counter);
-  // Returns the last sample before a part of a line, of its run or before.
-  SeriesEnd LastBefore(const InstanceLine::Part& part, const Counter& counter);
+  // Keeps the series of the runs with one of these ticks as they are after
+  // them.
+  void KeepSeries(uint32_t begin, uint32_t end);
+  // Returns a series before a run: after an earlier run or frame.
+  WalkedSeries SeriesBefore(size_t run, const Counter& counter);
+  // Returns a series after the first ticks of a run.
+  WalkedSeries SeriesAfter(size_t run, uint32_t ticks, const Counter& counter);
   // Whether a path selects a series of query_.
   bool Selects(const InstanceLine& line, const ExportedCounter& counter) const;
   void AddValues(const InstanceLine::Part& part, const Counter& counter,
@@ -96,21 +91,18 @@ class SeriesEncoder {
   absl::flat_hash_map<std::shared_ptr<const CollectedQuery>,
                       std::unique_ptr<Query>>
       queries_;
-  absl::flat_hash_map<InstanceKey, std::unique_ptr<LastSamples>> last_;
-  absl::flat_hash_map<std::shared_ptr<const Instance>, LastSamples*>
-      last_of_life_;
-  TickLinks links_;
+  WalkedInstances kept_;
+  Walker walker_;
   // After the last frame of a query.
   struct Present {
     const Query* query = nullptr;
     std::vector<InstanceLine> lines;
     int64_t unix_millis = 0;  // of the last tick
   };
-  absl::flat_hash_map<size_t, Present> present_;  // by query of links_
+  absl::flat_hash_map<size_t, Present> present_;  // by Walker::query
 
   // Of the current frame.
   const Frame* frame_ = nullptr;
-  const FrameTicks* ticks_ = nullptr;
   const Query* query_ = nullptr;
   InstanceLines lines_{LineKind::kNumber};
   std::vector<int64_t> unix_millis_;  // of the ticks

@@ -14,10 +14,11 @@
 #include "aggregator/query/raw_query.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/query/series_reader.h"
+#include "aggregator/samples/walker.h"
 #include "base/status_macros.h"
 #include "proto/conversions.h"
+#include "values/clock_check.h"
 #include "values/formula_text.h"
-#include "values/series_end.h"
 #include "values/window.h"
 
 namespace fleetperf::aggregator {
@@ -25,26 +26,28 @@ namespace {
 
 constexpr size_t kMaxExplanations = 100;
 
-struct NewestSamples {
+struct NewestSample {
   CounterFormula formula;
+  WalkedSeries series;
   std::optional<RawSample> older;
-  SeriesEnd end;
-  std::optional<Piece> piece;  // to the end
+  std::optional<RawSample> newer;
+  std::optional<Piece> piece;  // between them
   absl::Duration interval;
-
-  const std::optional<RawSample>& newer() const { return end.sample(); }
 };
 
-// Keeps the newest two samples of each series at or before a time, and the
-// newest failures.
+// Keeps the newest sample of each series at or before a time, with what lies
+// before it, and the newest failures.
 class NewestSink : public SeriesSink {
  public:
   NewestSink(absl::Time time, QueryMeter* meter)
-      : time_(time), meter_(*meter) {}
+      : time_(time),
+        meter_(*meter),
+        walker_(/*start=*/absl::InfinitePast(), /*end=*/time) {}
 
   absl::Status Work(size_t steps) override { return meter_.Work(steps); }
 
   void BeginFrame(const Frame& frame) override {
+    walker_.BeginFrame(frame);
     for (size_t tick = frame.clocks->size(); tick-- > 0;) {
       const absl::Time time = perflib::TimeOf((*frame.clocks)[tick]);
       if (time > time_) continue;
@@ -65,18 +68,20 @@ class NewestSink : public SeriesSink {
 
   absl::Status Add(size_t series, const SeriesRun& run) override {
     RETURN_IF_ERROR(meter_.Read(run.ticks()));
-    NewestSamples& newest = newest_[series];
+    NewestSample& newest = newest_[series];
     newest.interval = run.interval();
-    for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
-      if (perflib::TimeOf(run.clocks(tick)) > time_) continue;
-      newest.older = newest.newer();
-      newest.piece =
-          newest.end.Take(newest.formula, run.Sample(tick), run.interval());
-    }
+    walker_.ForEachSample(newest.formula, run, 0, run.ticks(), &newest.series,
+                          [&](const WalkedSample& walked) {
+                            newest.older.reset();
+                            if (walked.older != nullptr)
+                              newest.older = *walked.older;
+                            newest.newer = walked.sample;
+                            newest.piece = walked.piece;
+                          });
     return absl::OkStatus();
   }
 
-  const NewestSamples& Of(size_t series) const { return newest_[series]; }
+  const NewestSample& Of(size_t series) const { return newest_[series]; }
 
   // Adds the countersets whose newest query failed.
   void AddFailures(const std::string& machine,
@@ -99,14 +104,14 @@ class NewestSink : public SeriesSink {
 
   const absl::Time time_;
   QueryMeter& meter_;
+  Walker walker_;
   std::map<std::string, Tick> ticks_;  // the newest, by counterset
-  std::vector<NewestSamples> newest_;  // by series number
+  std::vector<NewestSample> newest_;   // by series number
 };
 
-v1::Explanation Explain(const FoundSeries& found,
-                        const NewestSamples& samples) {
+v1::Explanation Explain(const FoundSeries& found, const NewestSample& samples) {
   const CounterFormula& formula = found.formula;
-  const RawSample& newer = *samples.newer();
+  const RawSample& newer = *samples.newer;
   const CalculatedValue value = ValueOfSample(formula, newer, samples.piece);
   v1::Explanation explanation;
   *explanation.mutable_series() = found.series;
@@ -159,10 +164,9 @@ absl::StatusOr<v1::ExplainValueResponse> RunExplain(
     path_check.AddInstances(machine, machine_series.instance_names);
     sink.AddFailures(machine, &response);
     for (const FoundSeries& found : machine_series.series) {
-      const NewestSamples& samples = sink.Of(found.number);
-      if (!samples.newer().has_value() ||
-          at - TimeOf(*samples.newer()) >
-              samples.interval * kMaxIntervalsApart) {
+      const NewestSample& samples = sink.Of(found.number);
+      if (!samples.newer.has_value() ||
+          at - TimeOf(*samples.newer) > samples.interval * kMaxIntervalsApart) {
         continue;
       }
       path_check.AddSeries(machine, *found.schema, found.formula.counter_id,

@@ -10,6 +10,7 @@
 #include "aggregator/query/range_evaluator.h"
 #include "aggregator/query/silent_machines.h"
 #include "base/status_macros.h"
+#include "values/clock_check.h"
 
 namespace fleetperf::aggregator {
 namespace {

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "aggregator/query/run_ticks.h"
+#include "absl/numeric/int128.h"
+#include "values/clock_check.h"
 #include "values/quotient.h"
 
 namespace fleetperf::aggregator {
@@ -34,21 +35,58 @@ void Explain(absl::Time start, absl::Time end, const std::vector<Loss>& losses,
   }
 }
 
-// Calls `use` with each stretch that has ticks of the run, and with the first
-// and the end of these ticks.
-template <typename Use>
-void ForEachStretch(const SeriesRun& run, const std::vector<Stretch>& stretches,
-                    const Use& use) {
-  const uint32_t begin = run.first_tick();
-  const uint32_t end = begin + run.ticks();
-  auto stretch = std::partition_point(
-      stretches.begin(), stretches.end(),
-      [&](const Stretch& one) { return one.last < begin; });
-  for (; stretch != stretches.end() && stretch->first < end; ++stretch) {
-    if (stretch->is_behind) continue;
-    use(*stretch, std::max(stretch->first, begin) - begin,
-        std::min(stretch->last + 1, end) - begin);
+std::optional<absl::Time> TimeOf(const RawSample* sample) {
+  if (sample == nullptr) return std::nullopt;
+  return fleetperf::TimeOf(*sample);
+}
+
+// Returns the sum, or the extreme that `over` needs, of the samples of a gauge.
+Summary SummarizeGauges(const CounterFormula& formula, Over over,
+                        const WalkedGauges& gauges) {
+  const FrameColumn::Total* const total = gauges.total;
+  const uint64_t count = gauges.count;
+  absl::Span<const uint64_t> values = gauges.values;
+  Summary summary = {.pieces = count, .values = count};
+  const auto extreme = [&](uint64_t value) {
+    const Growth growth = {.value = value};
+    return Summary::Extreme{growth, CalculateExtreme(formula, growth).value};
+  };
+  switch (over) {
+    case Over::kMinimum: {
+      const uint64_t smallest = *std::min_element(values.begin(), values.end());
+      summary.smallest = extreme(
+          total == nullptr ? smallest : std::min(smallest, total->smallest));
+      break;
+    }
+    case Over::kMaximum: {
+      const uint64_t largest = *std::max_element(values.begin(), values.end());
+      summary.largest = extreme(
+          total == nullptr ? largest : std::max(largest, total->largest));
+      break;
+    }
+    case Over::kLast:
+      break;
+    case Over::kFormula:
+    case Over::kAverage:
+    case Over::kSum: {
+      if (total != nullptr) values.remove_suffix(1);
+      // Summed in two halves, which cannot overflow.
+      uint64_t low = 0;
+      uint64_t high = 0;
+      for (const uint64_t value : values) {
+        low += value & UINT32_MAX;
+        high += value >> 32;
+      }
+      summary.growth.value = (absl::uint128(high) << 32) + low;
+      if (total != nullptr) {
+        summary.growth.value += total->sum;
+      } else if (values.size() == 1) {
+        summary.growth.value *= count;
+      }
+      break;
+    }
   }
+  return summary;
 }
 
 }  // namespace
@@ -70,34 +108,37 @@ bool RangeEvaluator::TakesFolds(const CounterFormula& formula, Over over) {
 }
 
 void RangeEvaluator::Add(const SeriesRun& run, const TickIntervals& intervals) {
-  const FrameTicks& ticks = intervals.ticks();
-  const std::vector<Stretch>& stretches = intervals.stretches();
-  if (newest_life_ != run.life() && run.is_born()) BeginLife(run, ticks);
-  newest_life_ = run.life();
-  if (std::find(queries_.begin(), queries_.end(), ticks.query()) ==
+  const Walker& walker = intervals.walker();
+  if (std::find(queries_.begin(), queries_.end(), walker.query()) ==
       queries_.end()) {
-    queries_.push_back(ticks.query());
+    queries_.push_back(walker.query());
   }
-  if (run.is_thinned()) return AddThinned(run, ticks);
-  const bool per_sample = AsksForSamples(run.interval(), /*is_thinned=*/false);
-  if (!per_sample) {
+  if (run.is_thinned()) {
+    return walker.ForEachSummary(
+        formula_, run, &series_,
+        [&](const WalkedSummary& walked) { OnSummary(walked, run); });
+  }
+  const std::vector<Stretch>& stretches = intervals.stretches();
+  if (!AsksForSamples(run.interval(), /*is_thinned=*/false)) {
     ReserveWindows(std::min<size_t>(run.ticks(), stretches.size()));
   }
-  // Values of the counter for M may be missing between the ends of a stretch.
-  if (formula_.uses_two_samples() && over_ == Over::kFormula &&
-      !NeedsMulti(formula_)) {
-    const std::optional<RunGrowth> growth = RunGrowth::Of(formula_, run);
-    if (growth.has_value()) return AddRising(run, intervals, *growth);
+  walker.ForEachStretch(formula_, run, stretches, JoiningOf(run.interval()),
+                        &series_, this);
+}
+
+void RangeEvaluator::Add(const RawSample& sample, absl::Duration interval) {
+  Walker(grid_.start, grid_.end)
+      .TakeSample(formula_, sample, interval, &series_,
+                  [&](const WalkedSample& walked) { OnSample(walked); });
+}
+
+Joining RangeEvaluator::JoiningOf(absl::Duration interval) const {
+  const bool per_sample = AsksForSamples(interval, /*is_thinned=*/false);
+  if (!formula_.uses_two_samples()) {
+    return per_sample ? Joining::kNone : Joining::kStretches;
   }
-  const std::optional<absl::Span<const uint64_t>> values = run.Values();
-  if (formula_.formula != perflib::Formula::kRaw || per_sample ||
-      !values.has_value()) {
-    return AddEach(run, ticks, 0, run.ticks());
-  }
-  ForEachStretch(run, stretches,
-                 [&](const Stretch& stretch, uint32_t first, uint32_t end) {
-                   AddRaw(run, ticks, *values, stretch, first, end);
-                 });
+  if (over_ != Over::kFormula) return Joining::kNone;
+  return per_sample ? Joining::kPieces : Joining::kStretches;
 }
 
 // At least doubles the capacity, so that later runs seldom reallocate.
@@ -109,30 +150,6 @@ void RangeEvaluator::ReserveWindows(size_t more) {
       std::min(std::max(needed, 2 * windows_.capacity()), windows));
 }
 
-// The first sample of a born instance ends a piece that grew from 0, unless the
-// clocks have a break before it.
-void RangeEvaluator::BeginLife(const SeriesRun& run, const FrameTicks& ticks) {
-  if (run.is_thinned() || !formula_.uses_two_samples()) return;
-  if (TimeOf(run.clocks(0)) > grid_.end) return;
-  const uint32_t first = run.first_tick();
-  if (ticks.LengthTo(first) == 0) return;
-  end_.Set(BeforeBirth(run.Sample(0), ticks.ClocksBefore(first)));
-  last_number_ = ticks.NumberBefore(first);
-}
-
-// The ticks of a run are neighbours.
-RangeEvaluator::Tick RangeEvaluator::TickOf(const SeriesRun& run,
-                                            const FrameTicks& ticks,
-                                            uint32_t tick) const {
-  const uint32_t of_frame = run.first_tick() + tick;
-  const bool is_neighbour = !formula_.uses_two_samples() || tick > 0 ||
-                            last_number_ == ticks.NumberBefore(of_frame);
-  Tick result = {.number = ticks.NumberOf(of_frame),
-                 .length = is_neighbour ? ticks.LengthTo(of_frame) : 0};
-  if (result.length > 0) result.before = &ticks.ClocksBefore(of_frame);
-  return result;
-}
-
 void RangeEvaluator::Keep(const perflib::Clocks& older,
                           const perflib::Clocks& newer, bool is_sound) {
   if (!keeps_intervals_) return;
@@ -140,203 +157,99 @@ void RangeEvaluator::Keep(const perflib::Clocks& older,
   set.Add(grid_.WindowOf(perflib::TimeOf(newer)), older, newer);
 }
 
-void RangeEvaluator::AddEach(const SeriesRun& run, const FrameTicks& ticks,
-                             uint32_t first, uint32_t end) {
-  for (uint32_t tick = first; tick < end; ++tick) {
-    AddSample(run.Sample(tick), run.interval(), TickOf(run, ticks, tick));
-  }
-}
-
-void RangeEvaluator::AddSample(const RawSample& sample, absl::Duration interval,
-                               const Tick& tick) {
-  const absl::Time time = TimeOf(sample);
-  if (time > grid_.end) return;
-  ForgetEarlier(time, interval);
-  const std::optional<absl::Time> last = newest();
-  const std::optional<Piece> piece = end_.Take(formula_, sample, interval);
-  last_number_ = tick.number;
-  interval_ = interval;
-  if (time <= grid_.start) return;
-  collection_interval_ = interval;
-
+void RangeEvaluator::OnSample(const WalkedSample& walked) {
+  const RawSample& sample = walked.sample;
+  interval_ = collection_interval_ = walked.interval;
   TimeThere there;
-  if (tick.length > 0) {
-    const bool is_sound = piece.has_value()
-                              ? piece->sound()
-                              : CalculateSample(formula_, sample).ok();
-    there.Add(tick.length, is_sound);
-    Keep(*tick.before, sample.clocks, is_sound);
+  if (walked.tick_interval.length > 0) {
+    const bool is_sound = walked.IsSound(formula_);
+    there.Add(walked.tick_interval.length, is_sound);
+    Keep(*walked.tick_interval.start, sample.clocks, is_sound);
   }
-  total_.Add(formula_, over_, sample, piece);
+  total_.Add(formula_, over_, sample, walked.piece);
   total_there_.Add(there);
   ++samples_;
-  if (AsksForSamples(interval, /*is_thinned=*/false)) {
-    if (!formula_.uses_two_samples()) AddGapBetween(last, time);
-    if (tick.length > 0) AddThereOfPoint(grid_.WindowOf(time), there);
-    return AddPerSample(sample, piece);
+  const absl::Time time = fleetperf::TimeOf(sample);
+  if (AsksForSamples(walked.interval, /*is_thinned=*/false)) {
+    if (!formula_.uses_two_samples()) AddGapBetween(TimeOf(walked.older), time);
+    if (walked.tick_interval.length > 0)
+      AddThereOfPoint(grid_.WindowOf(time), there);
+    return AddPerSample(sample, walked.piece);
   }
-  if (formula_.uses_two_samples() && !piece.has_value()) return;
-  BeginWindows(last, time);
+  if (formula_.uses_two_samples() && !walked.piece.has_value()) return;
+  BeginWindows(walked.older, time);
   Window& window = WindowAt(grid_.WindowOf(time));
-  window.accumulator.Add(formula_, over_, sample, piece);
+  window.accumulator.Add(formula_, over_, sample, walked.piece);
   window.there.Add(there);
-  NoteNewest(sample, interval, &window);
+  NoteNewest(sample, walked.interval, &window);
 }
 
-void RangeEvaluator::AddRising(const SeriesRun& run,
-                               const TickIntervals& intervals,
-                               const RunGrowth& growth) {
-  const FrameTicks& ticks = intervals.ticks();
-  const bool per_sample = AsksForSamples(run.interval(), /*is_thinned=*/false);
-  Grown grown;
-  const auto add_each = [&](uint32_t first, uint32_t end) {
-    AddToTotal(run, ticks, &grown);
-    AddEach(run, ticks, first, end);
-  };
-  ForEachStretch(run, intervals.stretches(),
-                 [&](const Stretch& stretch, uint32_t first, uint32_t end) {
-                   // The first tick of a run or stretch depends on the tick
-                   // before it, and the next ones on an earlier fall.
-                   bool depends = first == 0 || !stretch.link.has_value();
-                   while (first < end && (depends || end_.has_fallen())) {
-                     depends = false;
-                     needs_samples_ |= run.SamplesIn(first, first + 1) > 1;
-                     add_each(first, first + 1);
-                     ++first;
-                   }
-                   while (first < end) {
-                     // Samples are added one by one if each yields a point.
-                     const uint32_t next = per_sample ? first + 1 : end;
-                     if (!AddGrown(run, stretch, growth, first, next, &grown)) {
-                       add_each(first, next);
-                     }
-                     first = next;
-                   }
-                 });
-  AddToTotal(run, ticks, &grown);
-}
-
-bool RangeEvaluator::AddGrown(const SeriesRun& run, const Stretch& stretch,
-                              const RunGrowth& growth, uint32_t first,
-                              uint32_t end, Grown* grown) {
-  const std::optional<Growth> of_ticks = growth.Between(first - 1, end - 1);
-  if (!of_ticks.has_value()) return false;
-  grown->end = end;
-  if (stretch.is_before) return true;
-  const perflib::Clocks& before = run.clocks(first - 1);
-  const perflib::Clocks& newest = run.clocks(end - 1);
-  const WindowAccumulator::Pieces pieces = {
-      .growth = *of_ticks,
-      .count = run.SamplesIn(first, end),
-      .start = perflib::TimeOf(before),
-      .length = ClockLength(before, newest),
-      .longest = LongestPiece(run, stretch, first, end)};
+void RangeEvaluator::OnPieces(const WalkedPieces& walked) {
+  const WindowAccumulator::Pieces& pieces = walked.pieces;
+  interval_ = collection_interval_ = walked.interval;
+  samples_ += pieces.count;
   TimeThere there;
   there.Add(absl::ToInt64Nanoseconds(pieces.length), /*is_sound=*/true);
-  Keep(before, newest, /*is_sound=*/true);
-  WindowAccumulator::Pieces& total = grown->pieces;
-  if (total.count == 0) total.start = pieces.start;
-  AddGrowth(formula_, pieces.growth, &total.growth);
-  total.count += pieces.count;
-  total.length += pieces.length;
-  total.longest = std::max(total.longest, pieces.longest);
-  grown->there.Add(there);
-  if (AsksForSamples(run.interval(), /*is_thinned=*/false)) {
+  Keep(walked.first, walked.last, /*is_sound=*/true);
+  total_.AddPieces(formula_, pieces);
+  total_there_.Add(there);
+  if (AsksForSamples(interval_, /*is_thinned=*/false)) {
     is_per_sample_ = true;
-    AddThereOfPoint(stretch.window, there);
-    points_.push_back({perflib::TimeOf(newest),
-                       {.result = CalculateGrowth(formula_, *of_ticks)}});
+    AddThereOfPoint(walked.stretch.window, there);
+    points_.push_back({perflib::TimeOf(walked.last),
+                       {.result = CalculateGrowth(formula_, pieces.growth)}});
   } else {
-    Window& window = WindowAt(stretch.window);
+    Window& window = WindowAt(walked.stretch.window);
     window.accumulator.AddPieces(formula_, pieces);
     window.there.Add(there);
   }
-  return true;
 }
 
-void RangeEvaluator::AddToTotal(const SeriesRun& run, const FrameTicks& ticks,
-                                Grown* grown) {
-  if (grown->end == 0) return;
-  end_.Set(run.Sample(grown->end - 1));
-  last_number_ = ticks.NumberOf(run.first_tick() + grown->end - 1);
-  interval_ = run.interval();
-  if (grown->pieces.count > 0) {
-    collection_interval_ = interval_;
-    samples_ += grown->pieces.count;
-    total_.AddPieces(formula_, grown->pieces);
-    total_there_.Add(grown->there);
-  }
-  *grown = {};
-}
-
-void RangeEvaluator::AddRaw(const SeriesRun& run, const FrameTicks& ticks,
-                            absl::Span<const uint64_t> values,
-                            const Stretch& stretch, uint32_t first,
-                            uint32_t end) {
-  const std::optional<absl::Time> last = this->newest();
-  const RawSample sample = run.Sample(end - 1);
-  end_.Set(sample);
-  interval_ = run.interval();
-  if (stretch.is_before) return;
-  collection_interval_ = interval_;
-  const uint64_t count = run.SamplesIn(first, end);
-  samples_ += count;
-  BeginWindows(last, perflib::TimeOf(run.clocks(first)));
-  const bool is_constant = values.size() == 1;
-  Summary summary =
-      SummarizeRaw(formula_, over_,
-                   is_constant ? values : values.subspan(first, end - first),
-                   count, end == run.ticks() ? run.FoldedTotal() : nullptr);
+void RangeEvaluator::OnGauges(const WalkedGauges& walked) {
+  interval_ = collection_interval_ = walked.interval;
+  samples_ += walked.count;
+  BeginWindows(walked.older, perflib::TimeOf(walked.first));
+  Summary summary = SummarizeGauges(formula_, over_, walked);
   const absl::Duration between =
-      ClockLength(run.clocks(first), run.clocks(end - 1));
-  const Tick tick = TickOf(run, ticks, first);
-  Keep(tick.length > 0 ? *tick.before : run.clocks(first), sample.clocks,
-       /*is_sound=*/true);
-  summary.there.Add(tick.length + absl::ToInt64Nanoseconds(between),
-                    /*is_sound=*/true);
-  AddSummary(summary, sample, run.interval(), stretch.window);
+      ClockLength(walked.first, walked.newest.clocks);
+  Keep(walked.tick_interval.length > 0 ? *walked.tick_interval.start
+                                       : walked.first,
+       walked.newest.clocks, /*is_sound=*/true);
+  summary.there.Add(
+      walked.tick_interval.length + absl::ToInt64Nanoseconds(between),
+      /*is_sound=*/true);
+  AddSummary(summary, walked.newest, interval_, walked.stretch.window);
 }
 
-void RangeEvaluator::AddThinned(const SeriesRun& run, const FrameTicks& ticks) {
-  const std::vector<Summary> summaries = run.Summaries(formula_);
-  for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
-    const RawSample sample = run.Sample(tick);
-    const absl::Time time = TimeOf(sample);
-    if (time > grid_.end) continue;
-    ForgetEarlier(time, run.interval());
-    Summary summary = WithNewLife(formula_, end_.sample(), sample,
-                                  run.is_born(), summaries[tick]);
-    const std::optional<absl::Time> last = newest();
-    end_.Set(sample, summaries[tick].has_fallen);
-    // The life may have ended before the tick.
-    last_number_ =
-        sample.value.has_value() ? ticks.NumberOf(run.first_tick() + tick) : 0;
-    interval_ = run.interval();
-    if (time <= grid_.start) continue;
-    collection_interval_ = run.collection_interval();
-    ++samples_;
-    if (!AsksForSamples(run.interval(), /*is_thinned=*/true)) {
-      if (!summary.empty()) BeginWindows(last, time);
-      AddSummary(summary, sample, run.collection_interval(),
-                 grid_.WindowOf(time));
-      continue;
-    }
-    total_.AddSummary(formula_, over_, summary, sample);
-    total_there_.Add(summary.there);
-    AddThereOfPoint(grid_.WindowOf(time), summary.there);
-    AddThinnedPoint(run, summary, sample, last,
-                    ticks.LengthTo(run.first_tick() + tick));
+void RangeEvaluator::OnSummary(const WalkedSummary& walked,
+                               const SeriesRun& run) {
+  Summary summary;
+  if (walked.life_break.has_value()) {
+    summary.breaks = 1;
+    summary.problem = CalculatedValue::Gap(*walked.life_break);
   }
+  summary.Add(formula_, walked.summary);
+  const absl::Time time = fleetperf::TimeOf(walked.newest);
+  interval_ = run.interval();
+  collection_interval_ = run.collection_interval();
+  ++samples_;
+  if (!AsksForSamples(run.interval(), /*is_thinned=*/true)) {
+    if (!summary.empty()) BeginWindows(walked.older, time);
+    return AddSummary(summary, walked.newest, run.collection_interval(),
+                      grid_.WindowOf(time));
+  }
+  total_.AddSummary(formula_, over_, summary, walked.newest);
+  total_there_.Add(summary.there);
+  AddThereOfPoint(grid_.WindowOf(time), summary.there);
+  AddThinnedPoint(walked, summary, run.interval());
 }
 
-void RangeEvaluator::AddThinnedPoint(const SeriesRun& run,
+void RangeEvaluator::AddThinnedPoint(const WalkedSummary& walked,
                                      const Summary& summary,
-                                     const RawSample& sample,
-                                     std::optional<absl::Time> last,
-                                     int64_t length) {
-  const absl::Duration interval = run.interval();
-  const absl::Time time = TimeOf(sample);
+                                     absl::Duration interval) {
+  const absl::Time time = fleetperf::TimeOf(walked.newest);
   const absl::Time end = CeilTime(time, interval);
+  std::optional<absl::Time> last = TimeOf(walked.older);
   const bool is_new_tick = last != time;
   if (last.has_value()) last = CeilTime(*last, interval);
   AddGapBetween(last, end);
@@ -349,13 +262,13 @@ void RangeEvaluator::AddThinnedPoint(const SeriesRun& run,
     of_tick_length_ = 0;
     of_tick_end_ = end;
   }
-  if (is_new_end || is_new_tick) of_tick_length_ += length;
+  if (is_new_end || is_new_tick) of_tick_length_ += walked.tick_length;
   if (summary.empty()) return;
   const absl::Time label = std::min(end, grid_.end);
   if (points_.empty() || points_.back().time != label) {
     points_.push_back({.time = label});
   }
-  of_tick_.AddSummary(formula_, over_, summary, sample);
+  of_tick_.AddSummary(formula_, over_, summary, walked.newest);
   of_tick_there_.Add(summary.there);
   WindowValue& value = points_.back().value;
   value = of_tick_.Finish(formula_, over_, end, interval);
@@ -412,14 +325,15 @@ void RangeEvaluator::NoteNewest(const RawSample& sample,
                                 absl::Duration interval, Window* window) const {
   if (formula_.uses_two_samples()) return;
   window->newest_value = CalculateSample(formula_, sample);
-  window->holds_until = TimeOf(sample) + interval * kMaxIntervalsApart;
+  window->holds_until =
+      fleetperf::TimeOf(sample) + interval * kMaxIntervalsApart;
 }
 
 void RangeEvaluator::AddPerSample(const RawSample& sample,
                                   const std::optional<Piece>& piece) {
   is_per_sample_ = true;
-  points_.push_back(
-      {TimeOf(sample), {.result = ValueOfSample(formula_, sample, piece)}});
+  points_.push_back({fleetperf::TimeOf(sample),
+                     {.result = ValueOfSample(formula_, sample, piece)}});
 }
 
 // Two samples with a gap between them have a piece with the gap. If samples
@@ -433,22 +347,10 @@ void RangeEvaluator::AddGapBetween(std::optional<absl::Time> last,
   points_.push_back({*last + interval_, NoSamples()});
 }
 
-void RangeEvaluator::BeginWindows(std::optional<absl::Time> last,
-                                  absl::Time time) {
-  if (is_per_sample_ && !formula_.uses_two_samples()) AddGapBetween(last, time);
-}
-
-void RangeEvaluator::ForgetEarlier(absl::Time time, absl::Duration interval) {
-  const std::optional<absl::Time> last = newest();
-  if (time > grid_.start && last.has_value() &&
-      *last < grid_.start - interval * kMaxIntervalsBefore) {
-    end_ = {};
+void RangeEvaluator::BeginWindows(const RawSample* older, absl::Time time) {
+  if (is_per_sample_ && !formula_.uses_two_samples()) {
+    AddGapBetween(TimeOf(older), time);
   }
-}
-
-std::optional<absl::Time> RangeEvaluator::newest() const {
-  if (!end_.sample().has_value()) return std::nullopt;
-  return TimeOf(*end_.sample());
 }
 
 WindowValue RangeEvaluator::Total(const IntervalTimes& times) const {

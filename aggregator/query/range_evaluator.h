@@ -15,15 +15,13 @@
 #include "aggregator/query/window_grid.h"
 #include "aggregator/samples/frame.h"
 #include "aggregator/samples/series_run.h"
+#include "aggregator/samples/walker.h"
 #include "values/counter_formula.h"
 #include "values/formula.h"
-#include "values/series_end.h"
 #include "values/summary.h"
 #include "values/window.h"
 
 namespace fleetperf::aggregator {
-
-class RunGrowth;
 
 struct Point {
   absl::Time time;  // the end of the window
@@ -39,9 +37,9 @@ struct Point {
 //   depend only on the samples, not on their division into frames or runs.
 // - A sample whose interval is at least the step yields a point of its own. All
 //   other samples are combined in windows. The interval of a series may change.
-// - Stretches (ticks of one window with sound clocks) are evaluated together
-//   where that gives the same value as tick by tick.
-class RangeEvaluator {
+// - Samples of a stretch are added together where that gives the same value as
+//   one by one.
+class RangeEvaluator : private StretchListener {
  public:
   // A step of at most the sampling interval yields one value per sample, unless
   // `only_windows` requires the times of windows.
@@ -54,18 +52,14 @@ class RangeEvaluator {
   // Frame::fold). Other values need each sample.
   static bool TakesFolds(const CounterFormula& formula, Over over);
 
-  // Whether a run was folded that follows the fall of a counter, so that all
-  // values are wrong: its second sample, which may be the return, is unknown.
-  // The caller must begin again, without folds.
-  bool needs_samples() const { return needs_samples_; }
+  // See WalkedSeries. The caller must begin again, without folds.
+  bool needs_samples() const { return series_.needs_samples(); }
 
   // Adds samples. Samples before the grid's start serve as the older ones of
   // its first piece. `intervals` has the ticks of the run's frame.
   void Add(const SeriesRun& run, const TickIntervals& intervals);
   // Adds a sample whose tick is in no tick interval.
-  void Add(const RawSample& sample, absl::Duration interval) {
-    AddSample(sample, interval, {});
-  }
+  void Add(const RawSample& sample, absl::Duration interval);
 
   // The number of windows and values in memory.
   size_t held() const {
@@ -82,9 +76,9 @@ class RangeEvaluator {
   Intervals TakeIntervals() { return std::move(there_); }
 
   // Returns the time of the newest sample.
-  std::optional<absl::Time> newest() const;
+  std::optional<absl::Time> newest() const { return series_.newest(); }
 
-  // The queries of the samples (FrameTicks::query).
+  // The queries of the samples (Walker::query).
   const std::vector<size_t>& queries() const { return queries_; }
 
   // Returns the value over the whole grid. `times` are those of the tick
@@ -111,23 +105,12 @@ class RangeEvaluator {
     bool follows_samples = false;
   };
 
-  // A sample's tick.
-  struct Tick {
-    int64_t number = 0;  // 0: unknown
-    // The nanoseconds of the tick interval that ends at the tick, if the
-    // series' piece is in it; otherwise 0.
-    int64_t length = 0;
-    const perflib::Clocks* before = nullptr;  // of the tick before, if any
-  };
-
   // Whether samples of this interval yield a point each. A thinned interval as
   // long as the step is a window.
   bool AsksForSamples(absl::Duration interval, bool is_thinned) const {
     return !only_windows_ && grid_.step > absl::ZeroDuration() &&
            (is_thinned ? grid_.step < interval : grid_.step <= interval);
   }
-  // Forgets the last sample if it is too old to begin the first piece.
-  void ForgetEarlier(absl::Time time, absl::Duration interval);
   // Makes room for up to `more` windows.
   void ReserveWindows(size_t more);
   Window& WindowAt(int64_t number);
@@ -140,49 +123,23 @@ class RangeEvaluator {
   void NoteNewest(const RawSample& sample, absl::Duration interval,
                   Window* window) const;
 
-  void AddSample(const RawSample& sample, absl::Duration interval,
-                 const Tick& tick);
-  Tick TickOf(const SeriesRun& run, const FrameTicks& ticks,
-              uint32_t tick) const;
+  void OnSample(const WalkedSample& walked) override;
+  void OnPieces(const WalkedPieces& walked) override;
+  void OnGauges(const WalkedGauges& walked) override;
+  void OnSummary(const WalkedSummary& walked, const SeriesRun& run);
+
+  Joining JoiningOf(absl::Duration interval) const;
   void Keep(const perflib::Clocks& older, const perflib::Clocks& newer,
             bool is_sound);
-  void BeginLife(const SeriesRun& run, const FrameTicks& ticks);
-  // Adds ticks of a run one by one.
-  void AddEach(const SeriesRun& run, const FrameTicks& ticks, uint32_t first,
-               uint32_t end);
   void AddPerSample(const RawSample& sample, const std::optional<Piece>& piece);
   // Adds a point for the time without samples from `last` to `time`, if a gap.
   void AddGapBetween(std::optional<absl::Time> last, absl::Time time);
   // Ends points of samples: the next samples belong to windows.
-  void BeginWindows(std::optional<absl::Time> last, absl::Time time);
+  void BeginWindows(const RawSample* older, absl::Time time);
 
-  // What stretches of a run add up to that are not in the totals yet. None of
-  // its ticks follows the last one of these.
-  struct Grown {
-    uint32_t end = 0;  // after the last tick
-    WindowAccumulator::Pieces pieces;
-    TimeThere there;
-  };
-  // Adds the ticks of a run, for formulas that use two samples.
-  void AddRising(const SeriesRun& run, const TickIntervals& intervals,
-                 const RunGrowth& growth);
-  // Adds the ticks of a stretch together, which neither begin the run nor
-  // follow a break. Returns false if there is no growth.
-  bool AddGrown(const SeriesRun& run, const Stretch& stretch,
-                const RunGrowth& growth, uint32_t first, uint32_t end,
-                Grown* grown);
-  void AddToTotal(const SeriesRun& run, const FrameTicks& ticks, Grown* grown);
-  // Adds the ticks of a stretch together, for raw values.
-  void AddRaw(const SeriesRun& run, const FrameTicks& ticks,
-              absl::Span<const uint64_t> values, const Stretch& stretch,
-              uint32_t first, uint32_t end);
-
-  void AddThinned(const SeriesRun& run, const FrameTicks& ticks);
-  // Adds a summary as a point of its own. `last` is the time of the tick
-  // before; `length` is the nanoseconds of the tick interval.
-  void AddThinnedPoint(const SeriesRun& run, const Summary& summary,
-                       const RawSample& sample, std::optional<absl::Time> last,
-                       int64_t length);
+  // Adds a summary as a point of its own.
+  void AddThinnedPoint(const WalkedSummary& walked, const Summary& summary,
+                       absl::Duration interval);
   void AddSummary(const Summary& summary, const RawSample& sample,
                   absl::Duration collection_interval, int64_t window);
 
@@ -207,15 +164,11 @@ class RangeEvaluator {
   const bool keeps_intervals_;
   // Whether the newest sample inside the grid yielded a point of its own.
   bool is_per_sample_ = false;
-  SeriesEnd end_;
-  bool needs_samples_ = false;
-  uint64_t newest_life_ = 0;  // of the last run
+  WalkedSeries series_;
   std::vector<size_t> queries_;
-  int64_t last_number_ = 0;  // of the tick of end_; 0: unknown
-  absl::Duration interval_;  // of the newest sample
-  // Before thinning, of the newest sample inside the grid.
-  absl::Duration collection_interval_;
-  uint64_t samples_ = 0;  // inside the grid
+  absl::Duration interval_;             // of the newest sample
+  absl::Duration collection_interval_;  // of it, before thinning
+  uint64_t samples_ = 0;                // inside the grid
   WindowAccumulator total_;
   TimeThere total_there_;
   Intervals there_;

@@ -13,7 +13,7 @@
 #include "aggregator/query/series.h"
 #include "base/status_macros.h"
 #include "perflib/aggregates.h"
-#include "values/series_end.h"
+#include "values/clock_check.h"
 #include "values/window.h"
 
 namespace fleetperf::aggregator {

@@ -51,14 +51,14 @@ int64_t IntervalTimes::Of(int64_t window) const {
 TickIntervals::TickIntervals(const WindowGrid& grid, bool keeps_sets)
     : grid_(grid),
       stretch_table_(grid),
-      links_(grid.end),
+      walker_(grid.start, grid.end),
       keeps_sets_(keeps_sets) {}
 
 void TickIntervals::Add(const Frame& frame) {
   const DividedTicks& divided = stretch_table_.Of(frame);
   stretches_ = &divided.stretches;
-  ticks_ = &links_.Add(frame, &divided.lengths);
-  times_.resize(links_.queries());
+  walker_.BeginFrame(frame, &divided.lengths);
+  times_.resize(walker_.queries());
   if (keeps_sets_) AddSet(frame);
   const bool any_behind =
       std::any_of(stretches_->begin(), stretches_->end(),
@@ -76,10 +76,10 @@ const IntervalTimes& TickIntervals::TimesOf(
   std::vector<size_t> counting = queries;
   for (size_t query = 0; query < times_.size(); ++query) {
     const auto is_instead = [&](size_t other) {
-      return other == query || links_.AreConcurrent(other, query);
+      return other == query || walker_.AreConcurrent(other, query);
     };
     if (std::none_of(counting.begin(), counting.end(), is_instead) &&
-        links_.Collects(query, schema, counter_id)) {
+        walker_.Collects(query, schema, counter_id)) {
       counting.push_back(query);
     }
   }
@@ -90,15 +90,16 @@ const IntervalTimes& TickIntervals::TimesOf(
 }
 
 void TickIntervals::AddSet(const Frame& frame) {
-  sets_.resize(links_.queries(), IntervalSet());
-  std::optional<IntervalSet>& set = sets_[ticks_->query()];
+  sets_.resize(walker_.queries(), IntervalSet());
+  std::optional<IntervalSet>& set = sets_[walker_.query()];
   if (frame.query->is_thinned()) set.reset();
   if (!set.has_value()) return;
   for (uint32_t tick = 0; tick < frame.clocks->size(); ++tick) {
     const perflib::Clocks& clocks = (*frame.clocks)[tick];
     const absl::Time time = perflib::TimeOf(clocks);
-    if (time <= grid_.start || ticks_->LengthTo(tick) == 0) continue;
-    set->Add(grid_.WindowOf(time), ticks_->ClocksBefore(tick), clocks);
+    const TickInterval interval = walker_.IntervalTo(tick);
+    if (time <= grid_.start || interval.length == 0) continue;
+    set->Add(grid_.WindowOf(time), *interval.start, clocks);
   }
 }
 
@@ -106,21 +107,21 @@ std::optional<IntervalSet> TickIntervals::SetOf(const Schema& schema,
                                                 uint32_t counter_id) const {
   IntervalSet all;
   for (size_t query = 0; query < sets_.size(); ++query) {
-    if (!links_.Collects(query, schema, counter_id)) continue;
+    if (!walker_.Collects(query, schema, counter_id)) continue;
     if (!sets_[query].has_value()) return std::nullopt;
     all.Add(*sets_[query]);
   }
   return all;
 }
 
-IntervalTimes& TickIntervals::TimesOfQuery() { return times_[ticks_->query()]; }
+IntervalTimes& TickIntervals::TimesOfQuery() { return times_[walker_.query()]; }
 
 // The intervals of a stretch are all in one window.
 void TickIntervals::AddStretches() {
   for (const Stretch& stretch : *stretches_) {
     if (stretch.is_before) continue;
     TimesOfQuery().Add(stretch.window,
-                       ticks_->LengthTo(stretch.first) + stretch.length);
+                       walker_.LengthTo(stretch.first) + stretch.length);
   }
 }
 
@@ -128,7 +129,7 @@ void TickIntervals::AddTicks(const Frame& frame) {
   for (uint32_t tick = 0; tick < frame.clocks->size(); ++tick) {
     const absl::Time time = perflib::TimeOf((*frame.clocks)[tick]);
     if (time <= grid_.start || time > grid_.end) continue;
-    TimesOfQuery().Add(grid_.WindowOf(time), ticks_->LengthTo(tick));
+    TimesOfQuery().Add(grid_.WindowOf(time), walker_.LengthTo(tick));
   }
 }
 

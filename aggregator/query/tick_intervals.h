@@ -14,7 +14,7 @@
 #include "aggregator/query/interval_set.h"
 #include "aggregator/query/window_grid.h"
 #include "aggregator/samples/frame.h"
-#include "aggregator/samples/tick_link.h"
+#include "aggregator/samples/walker.h"
 
 namespace fleetperf::aggregator {
 
@@ -47,12 +47,12 @@ class TickIntervals {
     return stretch_table_.AreTogether(first, last);
   }
 
-  // The ticks of the last frame.
-  const FrameTicks& ticks() const { return *ticks_; }
+  // Walks through the last frame.
+  const Walker& walker() const { return walker_; }
   const std::vector<Stretch>& stretches() const { return *stretches_; }
 
   // Returns the times of all queries that collect a counter, for a series with
-  // samples in `queries` (FrameTicks::query): queries at the same time are of
+  // samples in `queries` (Walker::query): queries at the same time are of
   // other instances, and do not count. Must be called after the last frame.
   // Valid as long as this object.
   const IntervalTimes& TimesOf(const Schema& schema, uint32_t counter_id,
@@ -70,9 +70,8 @@ class TickIntervals {
 
   const WindowGrid grid_;
   StretchTable stretch_table_;
-  TickLinks links_;
+  Walker walker_;
   const std::vector<Stretch>* stretches_ = nullptr;
-  const FrameTicks* ticks_ = nullptr;
   const bool keeps_sets_;
   std::vector<IntervalTimes> times_;              // by query
   std::vector<std::optional<IntervalSet>> sets_;  // by query

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "values/piece.h"
+#include "values/clock_check.h"
 
 namespace fleetperf::aggregator {
 namespace {

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "aggregator/samples/frame.h"
+#include "aggregator/samples/stretch.h"
 #include "perflib/clocks.h"
 
 namespace fleetperf::aggregator {
@@ -33,21 +34,6 @@ struct WindowGrid {
   // Returns the number of the window with `time`, from 1. Returns 0 if `time`
   // is at or before the start, and more than count() if it is after the end.
   int64_t WindowOf(absl::Time time) const;
-};
-
-// Consecutive ticks of a frame in the same window, without a break between
-// their clocks.
-struct Stretch {
-  uint32_t first = 0;
-  uint32_t last = 0;
-  int64_t window = 0;      // the result of WindowOf
-  bool is_before = false;  // before the grid's start
-  bool is_behind = false;  // after the grid's end
-  // The nanoseconds since the tick before the first one; std::nullopt if their
-  // clocks have a break.
-  std::optional<int64_t> link;
-  int64_t longest = 0;  // the longest nanoseconds between two of the ticks
-  int64_t length = 0;   // the nanoseconds from the first to the last tick
 };
 
 // The ticks of a frame.

@@ -8,7 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "aggregator/samples/stored_machine.h"
 #include "fleetperf/v1/fleet.pb.h"
-#include "values/window.h"
+#include "values/clock_check.h"
 
 namespace fleetperf::aggregator {
 namespace {

@@ -120,44 +120,6 @@ bool SeriesRun::HasFallen(uint32_t tick) const {
                                     frame_.columns[*problem], number_, tick));
 }
 
-void SeriesRun::AddTo(const CounterFormula& formula, uint32_t first,
-                      uint32_t end, SeriesEnd* series) const {
-  if (first >= end) return;
-  if (is_thinned() || !formula.uses_two_samples()) {
-    return series->Set(Sample(end - 1), is_thinned() && HasFallen(end - 1));
-  }
-  if (end - first > kMaxSamplesRead) {
-    first = end - kMaxSamplesRead;
-    *series = {};
-  }
-  // The common cases: counters that just grew have not fallen, and neither has
-  // one that the whole run keeps.
-  if (end - first > 1) {
-    const RawSample older = Sample(end - 2);
-    const RawSample newer = Sample(end - 1);
-    if ((newer.value.value > older.value.value || Keeps(*series, newer)) &&
-        (!newer.denominator.has_value() ||
-         newer.denominator.value > older.denominator.value)) {
-      return series->Set(newer);
-    }
-  }
-  for (uint32_t tick = first; tick < end; ++tick) {
-    series->Take(formula, Sample(tick), interval());
-  }
-}
-
-// Returns whether the run has one value only, that of `sample`, and the series
-// did not fall to it.
-bool SeriesRun::Keeps(const SeriesEnd& series, const RawSample& sample) const {
-  const auto& last = series.sample();
-  if (series.has_fallen() ||
-      (last.has_value() && last->value.value > sample.value.value)) {
-    return false;
-  }
-  const auto values = Values();
-  return values.has_value() && values->size() == 1;
-}
-
 std::optional<absl::Span<const uint64_t>> SeriesRun::AllOf(
     size_t number) const {
   const FrameColumn& column = frame_.columns[number];

@@ -15,7 +15,6 @@
 #include "aggregator/samples/frame.h"
 #include "values/counter_formula.h"
 #include "values/formula.h"
-#include "values/series_end.h"
 #include "values/summary.h"
 
 namespace fleetperf::aggregator {
@@ -79,10 +78,8 @@ class SeriesRun {
 
   RawSample Sample(uint32_t tick) const;
 
-  // Adds those of the run's samples from `first` to before `end` to a series
-  // that its next pieces may depend on.
-  void AddTo(const CounterFormula& formula, uint32_t first, uint32_t end,
-             SeriesEnd* series) const;
+  // Whether Summary::has_fallen at a tick of thinned data.
+  bool HasFallen(uint32_t tick) const;
 
   // The values of the counter and of the denominator counter for all ticks.
   // std::nullopt if one is missing. A single value if all are equal, or if
@@ -99,9 +96,6 @@ class SeriesRun {
  private:
   RawValue Read(size_t column, uint32_t tick) const;
   std::optional<absl::Span<const uint64_t>> AllOf(size_t column) const;
-  // Whether Summary::has_fallen at the tick.
-  bool HasFallen(uint32_t tick) const;
-  bool Keeps(const SeriesEnd& series, const RawSample& sample) const;
 
   const Frame& frame_;
   const SeriesColumns& columns_;

@@ -4,6 +4,7 @@
 
 #include "absl/base/casts.h"
 #include "absl/numeric/int128.h"
+#include "values/clock_check.h"
 
 namespace fleetperf::aggregator {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "values/piece.h"
+#include "values/clock_check.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -45,20 +45,6 @@ int64_t LengthBetween(const ClockCheck& check, const SoundTick& older,
 }
 
 }  // namespace
-
-int64_t FrameTicks::NumberBefore(uint32_t tick) const {
-  const int64_t position =
-      numbers_.empty() ? int64_t{tick} - 1 : positions_before_[tick];
-  return position < 0 ? before_.number
-                      : NumberOf(static_cast<uint32_t>(position));
-}
-
-const perflib::Clocks& FrameTicks::ClocksBefore(uint32_t tick) const {
-  const int64_t position =
-      numbers_.empty() ? int64_t{tick} - 1 : positions_before_[tick];
-  return position < 0 ? before_.clocks
-                      : (*clocks_)[static_cast<size_t>(position)];
-}
 
 TickLinks::TickLinks(absl::Time end)
     : end_(perflib::PerfTime100NSecFromTime(end)) {}

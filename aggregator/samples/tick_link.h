@@ -48,12 +48,26 @@ class FrameTicks {
     return numbers_.empty() ? first_number_ + tick : numbers_[tick];
   }
   // Returns the number of the last sound tick before a tick. 0: none.
-  int64_t NumberBefore(uint32_t tick) const;
+  int64_t NumberBefore(uint32_t tick) const {
+    const int64_t position = PositionBefore(tick);
+    return position < 0 ? before_.number
+                        : NumberOf(static_cast<uint32_t>(position));
+  }
   // Returns the clocks of that tick, which must exist.
-  const perflib::Clocks& ClocksBefore(uint32_t tick) const;
+  const perflib::Clocks& ClocksBefore(uint32_t tick) const {
+    const int64_t position = PositionBefore(tick);
+    return position < 0 ? before_.clocks
+                        : (*clocks_)[static_cast<size_t>(position)];
+  }
 
  private:
   friend class TickLinks;
+
+  // Returns the position of the last sound tick before a tick; -1: before the
+  // frame.
+  int64_t PositionBefore(uint32_t tick) const {
+    return numbers_.empty() ? int64_t{tick} - 1 : positions_before_[tick];
+  }
 
   size_t query_ = 0;
   std::shared_ptr<const std::vector<perflib::Clocks>> clocks_;

@@ -12,7 +12,7 @@
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/unexported_finder.h"
 #include "base/status_macros.h"
-#include "values/series_end.h"
+#include "values/clock_check.h"
 
 namespace fleetperf::aggregator {
 namespace {

@@ -7,7 +7,7 @@
 #include "aggregator/store/tables/keys.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
-#include "values/series_end.h"
+#include "values/clock_check.h"
 
 namespace fleetperf::aggregator {
 namespace {

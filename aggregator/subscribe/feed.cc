@@ -38,7 +38,7 @@ Feed::Feed(const SelectedCounterset& selected, const FeedForm& form,
 
 void Feed::Add(const Frame& frame) {
   if (frame.query->schema != samples_.schema() || frame.clocks->empty()) return;
-  ticks_ = &links_.Add(frame);
+  walker_.BeginFrame(frame);
   AddTimes(frame);
   samples_.Add(frame);
   EndAbsent(frame);
@@ -47,11 +47,11 @@ void Feed::Add(const Frame& frame) {
 
 void Feed::AddTimes(const Frame& frame) {
   if (form_.interval <= frame.query->interval) return;  // no windows
-  times_.resize(links_.queries());
-  std::map<absl::Time, int64_t>& times = times_[ticks_->query()];
+  times_.resize(walker_.queries());
+  std::map<absl::Time, int64_t>& times = times_[walker_.query()];
   for (uint32_t tick = 0; tick < frame.clocks->size(); ++tick) {
     const absl::Time time = perflib::TimeOf((*frame.clocks)[tick]);
-    times[EndOfWindow(time, form_.interval)] += ticks_->LengthTo(tick);
+    times[EndOfWindow(time, form_.interval)] += walker_.LengthTo(tick);
     if (times.size() > kMaxWindows) times.erase(times.begin());
   }
 }
@@ -62,8 +62,8 @@ int64_t Feed::TimeOf(const Series& series, absl::Time end_of_window) const {
   for (size_t query = 0; query < times_.size(); ++query) {
     const auto time = times_[query].find(end_of_window);
     if (time != times_[query].end() &&
-        !links_.AreConcurrent(series.query, query) &&
-        links_.Collects(query, *samples_.schema(), series.counter_id)) {
+        !walker_.AreConcurrent(series.query, query) &&
+        walker_.Collects(query, *samples_.schema(), series.counter_id)) {
       sum += time->second;
     }
   }
@@ -115,45 +115,26 @@ size_t Feed::AddSeries(const Instance& instance, const CounterFormula& formula,
   return number;
 }
 
-std::optional<Point> Feed::AddSample(const SeriesRun& run, uint32_t tick,
-                                     Series* series) const {
-  const RawSample sample = run.Sample(tick);
-  const uint32_t of_frame = run.first_tick() + tick;
-  const int64_t length = ticks_->LengthTo(of_frame);
-  const bool begins = series->newest_life != run.life();
-  if (begins && run.is_born() && length > 0 &&
-      series->evaluator.uses_two_samples()) {
-    series->evaluator.BeginLife(
-        BeforeBirth(sample, ticks_->ClocksBefore(of_frame)));
-    series->last_number = ticks_->NumberBefore(of_frame);
-  }
-  series->newest_life = run.life();
-  const bool is_neighbour =
-      !series->evaluator.uses_two_samples() || tick > 0 ||
-      series->last_number == ticks_->NumberBefore(of_frame);
-  series->last_number = ticks_->NumberOf(of_frame);
-  return series->evaluator.Add(
-      sample, run.interval(), is_neighbour ? length : 0,
-      [&](absl::Time end) { return TimeOf(*series, end); });
-}
-
 void Feed::AddRun(size_t number, const SeriesRun& run) {
   Series& series = series_[number];
   series.sampling_interval = run.interval();
-  series.query = ticks_->query();
+  series.query = walker_.query();
   series.is_over = false;
   std::vector<Point> points;
   v1::RawSamples raw;
-  for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
-    const auto point = AddSample(run, tick, &series);
-    if (form_.raw) {
-      series.newest_sample = run.Sample(tick);
-      *raw.add_samples() = ToProto(*series.newest_sample);
-    } else if (point.has_value()) {
-      series.newest_point = point;
-      points.push_back(*point);
-    }
-  }
+  const auto time_of = [&](absl::Time end) { return TimeOf(series, end); };
+  walker_.ForEachSample(series.evaluator.formula(), run, 0, run.ticks(),
+                        &series.walked, [&](const WalkedSample& walked) {
+                          const auto point =
+                              series.evaluator.Add(walked, time_of);
+                          if (form_.raw) {
+                            series.newest_sample = walked.sample;
+                            *raw.add_samples() = ToProto(walked.sample);
+                          } else if (point.has_value()) {
+                            series.newest_point = point;
+                            points.push_back(*point);
+                          }
+                        });
   if ((points.empty() && raw.samples().empty()) || !Name(series)) return;
   raw.set_series(series.name->id());
   update_.values.push_back({.series = series.name,
@@ -207,9 +188,9 @@ void Feed::EndAbsent(const Frame& frame) {
   const absl::Time time = perflib::TimeOf(frame.clocks->back());
   for (Series& series : series_) {
     if (series.is_over || series.sampling_interval != frame.query->interval ||
-        !series.evaluator.newest().has_value() ||
-        *series.evaluator.newest() >= time ||
-        links_.AreConcurrent(series.query, ticks_->query()) ||
+        !series.walked.newest().has_value() ||
+        *series.walked.newest() >= time ||
+        walker_.AreConcurrent(series.query, walker_.query()) ||
         !Collects(*frame.query, series.counter_id)) {
       continue;
     }

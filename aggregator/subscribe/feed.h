@@ -16,7 +16,7 @@
 #include "absl/time/time.h"
 #include "aggregator/query/resolver.h"
 #include "aggregator/query/sample_feed.h"
-#include "aggregator/samples/tick_link.h"
+#include "aggregator/samples/walker.h"
 #include "aggregator/subscribe/feed_update.h"
 #include "aggregator/subscribe/series_names.h"
 #include "aggregator/subscribe/stream_evaluator.h"
@@ -58,10 +58,9 @@ class Feed : private SampleSink {
     uint32_t counter_id = 0;
     std::vector<uint32_t> wanted_indexes;
     StreamEvaluator evaluator;
+    WalkedSeries walked;
     absl::Duration sampling_interval;
-    size_t query = 0;  // of the newest sample (FrameTicks::query)
-    uint64_t newest_life = 0;
-    int64_t last_number = 0;  // of the newest sample's tick
+    size_t query = 0;  // of the newest sample (Walker::query)
     // The point of the newest sample that yielded a value.
     std::optional<Point> newest_point;
     std::optional<RawSample> newest_sample;
@@ -85,9 +84,6 @@ class Feed : private SampleSink {
   void AddTimes(const Frame& frame);
   // Returns the time of the tick intervals that count for a series.
   int64_t TimeOf(const Series& series, absl::Time end_of_window) const;
-  // Adds a sample of a run, and returns the value that it completes, if any.
-  std::optional<Point> AddSample(const SeriesRun& run, uint32_t tick,
-                                 Series* series) const;
 
   // Names the series if it has no name. Returns false if the series is not
   // selected.
@@ -107,8 +103,7 @@ class Feed : private SampleSink {
   const FeedForm form_;
   SeriesNames& names_;
   SampleFeed samples_;
-  TickLinks links_;
-  const FrameTicks* ticks_ = nullptr;  // of the frame being added
+  Walker walker_;
   // The nanoseconds of the tick intervals in the newest windows, by query and
   // by end of the window.
   std::vector<std::map<absl::Time, int64_t>> times_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "aggregator/query/series_reader.h"
-#include "values/series_end.h"
+#include "values/clock_check.h"
 
 namespace fleetperf::aggregator {
 

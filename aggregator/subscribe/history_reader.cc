@@ -8,7 +8,7 @@
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "perflib/clocks.h"
-#include "values/series_end.h"
+#include "values/clock_check.h"
 
 namespace fleetperf::aggregator {
 namespace {

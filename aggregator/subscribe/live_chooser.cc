@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "values/piece.h"
+#include "values/clock_check.h"
 
 namespace fleetperf::aggregator {
 namespace {

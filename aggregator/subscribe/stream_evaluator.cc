@@ -9,24 +9,22 @@ absl::Time EndOfWindow(absl::Time time, absl::Duration interval) {
 }
 
 std::optional<Point> StreamEvaluator::Add(
-    const RawSample& sample, absl::Duration sampling_interval,
-    int64_t tick_interval, absl::FunctionRef<int64_t(absl::Time)> time_of) {
-  const std::optional<Piece> piece =
-      end_.Take(formula_, sample, sampling_interval);
-  if (interval_ > sampling_interval) {
-    return AddToWindow(sample, piece, tick_interval, time_of);
-  }
-  const bool is_first = formula_.uses_two_samples() && !piece.has_value();
+    const WalkedSample& walked,
+    absl::FunctionRef<int64_t(absl::Time)> time_of) {
+  if (interval_ > walked.interval) return AddToWindow(walked, time_of);
+  const bool is_first =
+      formula_.uses_two_samples() && !walked.piece.has_value();
   if (is_first) return std::nullopt;
-  return Point{TimeOf(sample),
-               {.result = ValueOfSample(formula_, sample, piece)}};
+  return Point{
+      TimeOf(walked.sample),
+      {.result = ValueOfSample(formula_, walked.sample, walked.piece)}};
 }
 
 // A window is complete at the first sample after it.
 std::optional<Point> StreamEvaluator::AddToWindow(
-    const RawSample& sample, const std::optional<Piece>& piece,
-    int64_t tick_interval, absl::FunctionRef<int64_t(absl::Time)> time_of) {
-  const absl::Time end = EndOfWindow(TimeOf(sample), interval_);
+    const WalkedSample& walked,
+    absl::FunctionRef<int64_t(absl::Time)> time_of) {
+  const absl::Time end = EndOfWindow(TimeOf(walked.sample), interval_);
   std::optional<Point> complete;
   if (end != window_end_) {
     if (!window_.empty()) {
@@ -38,16 +36,11 @@ std::optional<Point> StreamEvaluator::AddToWindow(
     there_ = {};
     window_end_ = end;
   }
-  window_.Add(formula_, Over::kFormula, sample, piece);
-  if (tick_interval > 0) {
-    there_.Add(tick_interval, ValueOfSample(formula_, sample, piece).ok());
+  window_.Add(formula_, Over::kFormula, walked.sample, walked.piece);
+  if (walked.tick_interval.length > 0) {
+    there_.Add(walked.tick_interval.length, walked.IsSound(formula_));
   }
   return complete;
-}
-
-std::optional<absl::Time> StreamEvaluator::newest() const {
-  if (!end_.sample().has_value()) return std::nullopt;
-  return TimeOf(*end_.sample());
 }
 
 }  // namespace fleetperf::aggregator

@@ -14,7 +14,7 @@
 #include "aggregator/history/frame_slice.h"
 #include "aggregator/history/matrix_reader.h"
 #include "aggregator/query/sample_feed.h"
-#include "aggregator/samples/tick_link.h"
+#include "aggregator/samples/walker.h"
 #include "tests/fuzz/check.h"
 #include "tests/support/countersets.h"
 
@@ -58,14 +58,14 @@ void Read(std::string json) {
   EngineSeries series(&question);
   if (!ReadMatrix(std::move(json), &series).ok()) return;
   EngineFrames frames(&request, {{1, 5}, {2, 6}});
-  TickLinks links;
+  Walker walker;
   FUZZ_CHECK(frames
                  .Make(0, INT64_MAX, &series,
                        [&](const Frame& frame) {
                          const auto ticks =
                              static_cast<uint32_t>(frame.clocks->size());
                          FUZZ_CHECK(ticks > 0);
-                         links.Add(frame);
+                         walker.BeginFrame(frame);
                          feed.Add(Slice(frame, ticks / 2, ticks));
                          feed.Add(frame);
                          return absl::OkStatus();

@@ -1,9 +1,10 @@
 // Breaks between the clocks of neighbouring ticks.
 
+#include "values/clock_check.h"
+
 #include <vector>
 
 #include "tests/support/status_matchers.h"
-#include "values/piece.h"
 
 namespace fleetperf {
 namespace {

@@ -30,7 +30,8 @@ std::vector<std::string> ValuesOf(uint32_t type,
   SeriesEnd end;
   std::vector<std::string> values;
   for (const RawSample& sample : samples) {
-    const auto piece = end.Take(formula, sample, absl::Seconds(1));
+    const auto piece = end.PieceTo(formula, sample, absl::Seconds(1));
+    end.MoveTo(sample);
     if (!piece.has_value()) continue;
     const CalculatedValue value = ValueOfSample(formula, sample, piece);
     values.push_back(value.ok() ? absl::StrFormat("%.7g", value.value)
@@ -143,13 +144,16 @@ TEST(SeriesEnd, GrowthAfterAFallFromAnUnknownValueIsABreak) {
   SeriesEnd end;
   end.Set(SampleAt(0, U64(7)), /*has_fallen=*/true);
   EXPECT_TRUE(end.has_fallen());
-  EXPECT_TRUE(
-      end.Take(formula, SampleAt(1, U64(7)), absl::Seconds(1))->sound());
-  EXPECT_FALSE(
-      end.Take(formula, SampleAt(2, U64(9)), absl::Seconds(1))->sound());
+  const auto grows_to = [&](double seconds, uint64_t value) {
+    const RawSample sample = SampleAt(seconds, U64(value));
+    const auto piece = end.PieceTo(formula, sample, absl::Seconds(1));
+    end.MoveTo(sample);
+    return piece->sound();
+  };
+  EXPECT_TRUE(grows_to(1, 7));
+  EXPECT_FALSE(grows_to(2, 9));
   EXPECT_FALSE(end.has_fallen());
-  EXPECT_TRUE(
-      end.Take(formula, SampleAt(3, U64(11)), absl::Seconds(1))->sound());
+  EXPECT_TRUE(grows_to(3, 11));
 }
 
 }  // namespace

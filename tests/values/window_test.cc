@@ -4,6 +4,8 @@
 #include "tests/support/points_text.h"
 #include "tests/support/raw_samples.h"
 #include "tests/support/status_matchers.h"
+#include "values/clock_check.h"
+#include "values/piece.h"
 
 namespace fleetperf {
 namespace {

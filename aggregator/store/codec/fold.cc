@@ -4,8 +4,8 @@
 
 #include "aggregator/store/codec/number_codec.h"
 #include "base/coding.h"
+#include "values/clock_check.h"
 #include "values/counter_formula.h"
-#include "values/piece.h"
 
 namespace fleetperf::aggregator {
 namespace {

@@ -11,7 +11,7 @@ namespace {
 std::vector<bool> WantedColumns(const CollectedQuery& query, bool only_raw) {
   std::vector<bool> wanted;
   for (const CollectedQuery::Column& column : query.columns) {
-    // SeriesRun::AddTo needs kProblem of thinned data.
+    // Walker::Follow needs kProblem of thinned data.
     wanted.push_back(!only_raw || column.role == ColumnRole::kRaw ||
                      column.role == ColumnRole::kProblem);
   }

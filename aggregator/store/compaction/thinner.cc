@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "aggregator/samples/thinned_query.h"
-#include "values/piece.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -62,6 +61,20 @@ void PutRawValue(const Frame& frame, size_t number, const Samples& samples,
   }
 }
 
+// Thinned data cover one life each: who reads them adds the break between two.
+void AddSample(const CounterFormula& formula, const WalkedSample& walked,
+               Summary* summary) {
+  if (!formula.uses_two_samples()) {
+    summary->AddSample(formula, walked.sample);
+  } else if (walked.piece.has_value() && !walked.is_of_new_life()) {
+    summary->AddPiece(formula, *walked.piece);
+  }
+  summary->has_fallen = walked.has_fallen;
+  if (walked.tick_interval.length > 0) {
+    summary->there.Add(walked.tick_interval.length, walked.IsSound(formula));
+  }
+}
+
 }  // namespace
 
 FrameGroup Thinner::Thin(const FrameGroup& group) {
@@ -80,13 +93,12 @@ FrameGroup Thinner::Thin(const FrameGroup& group) {
 
 void Thinner::Follow(const FrameGroup& group) {
   for (const auto& frame : group) {
-    const Ticks ticks = TicksOf(*frame);
+    walker_.BeginFrame(*frame);
     for (const Series& series : QueryOf(frame->query).series) {
       for (size_t i = 0; i < frame->runs.size(); ++i) {
         const SeriesRun run(*frame, i, series.columns);
-        LastSample& last = last_[{run.life(), series.formula.counter_id}];
-        run.AddTo(series.formula, 0, run.ticks(), &last.end);
-        last.number = ticks.ticks->NumberOf(run.first_tick() + run.ticks() - 1);
+        walker_.Follow(series.formula, run, 0, run.ticks(),
+                       &WalkedOf(*frame, frame->runs[i], series));
       }
     }
   }
@@ -115,7 +127,8 @@ const Thinner::Query& Thinner::QueryOf(
     const auto columns = FindSeriesColumns(*query, formula);
     const auto thinned_columns = FindSeriesColumns(*made.thinned, formula);
     if (!columns.has_value() || !thinned_columns.has_value()) continue;
-    made.series.push_back({formula, *columns, *thinned_columns});
+    made.series.push_back({NumberOf(*query->schema, counter->counter_id),
+                           formula, *columns, *thinned_columns});
     if (formula.uses_two_samples()) made.is_measured[columns->value] = true;
   }
   return made;
@@ -125,7 +138,7 @@ Frame Thinner::ThinFrame(
     const Frame& frame, const std::vector<uint32_t>& ends,
     std::shared_ptr<const std::vector<perflib::Clocks>> clocks) {
   const Query& query = QueryOf(frame.query);
-  const Ticks frame_ticks = TicksOf(frame);
+  walker_.BeginFrame(frame);
   Frame thinned;
   thinned.query = query.thinned;
   thinned.clocks = std::move(clocks);
@@ -137,8 +150,7 @@ Frame Thinner::ThinFrame(
   }
   thinned.interval_times.resize(ends.size());
   for (uint32_t tick = 0; tick < frame.clocks->size(); ++tick) {
-    thinned.interval_times[EndOf(ends, tick)] +=
-        frame_ticks.ticks->LengthTo(tick);
+    thinned.interval_times[EndOf(ends, tick)] += walker_.LengthTo(tick);
   }
   std::vector<Joined> joined;
   absl::flat_hash_map<uint64_t, size_t> newest;  // index in `joined`, by life
@@ -161,11 +173,11 @@ Frame Thinner::ThinFrame(
   uint32_t values = 0;
   for (const Joined& one : joined) {
     const uint32_t ticks = one.last - one.first + 1;
-    thinned.runs.push_back({.instance = WithBirth(frame.runs[one.runs[0]],
-                                                  *frame_ticks.ticks, query),
-                            .first_tick = one.first,
-                            .tick_count = ticks,
-                            .begin = values});
+    thinned.runs.push_back(
+        {.instance = WithBirth(frame, frame.runs[one.runs[0]], query),
+         .first_tick = one.first,
+         .tick_count = ticks,
+         .begin = values});
     values += ticks;
   }
   thinned.columns.resize(query.thinned->columns.size());
@@ -176,49 +188,36 @@ Frame Thinner::ThinFrame(
   }
   for (const Series& series : query.series) {
     for (size_t i = 0; i < joined.size(); ++i) {
-      PutSummaries(series,
-                   Summarize(frame, frame_ticks, series, joined[i], ends), i,
+      PutSummaries(series, Summarize(frame, series, joined[i], ends), i,
                    &thinned);
     }
   }
   return thinned;
 }
 
-bool Thinner::Ticks::FollowsLife(const Frame::Run& run) const {
-  const Instance& instance = *run.instance;
-  return instances.contains({instance.name, instance.instance_id,
-                             instance.occurrence,
-                             ticks->NumberBefore(run.first_tick)});
+size_t Thinner::NumberOf(const Schema& schema, uint32_t counter_id) {
+  std::vector<uint32_t>& counters = counters_[&schema];
+  const auto found = std::find(counters.begin(), counters.end(), counter_id);
+  const auto number = static_cast<size_t>(found - counters.begin());
+  if (found == counters.end()) counters.push_back(counter_id);
+  return number;
 }
 
-Thinner::Ticks Thinner::TicksOf(const Frame& frame) {
-  Ticks of_frame{.ticks = &links_.Add(frame)};
-  InstancesAtTicks& before = at_last_tick_[of_frame.ticks->query()];
-  of_frame.instances = std::exchange(before, {});
-  const auto last_tick = static_cast<uint32_t>(frame.clocks->size() - 1);
-  for (const Frame::Run& run : frame.runs) {
-    const Instance& instance = *run.instance;
-    const int64_t number =
-        of_frame.ticks->NumberOf(run.first_tick + run.tick_count - 1);
-    const auto at = std::make_tuple(instance.name, instance.instance_id,
-                                    instance.occurrence, number);
-    of_frame.instances.insert(at);
-    if (number == of_frame.ticks->NumberOf(last_tick)) before.insert(at);
-  }
-  return of_frame;
+WalkedSeries& Thinner::WalkedOf(const Frame& frame, const Frame::Run& run,
+                                const Series& series) {
+  const Schema& schema = *frame.query->schema;
+  return instances_.Of(schema, run.instance,
+                       counters_[&schema].size())[series.number];
 }
 
 // Returns the run's instance. If the piece before its first sample is missing,
 // thinned data shows it as an instance that is not born.
-std::shared_ptr<const Instance> Thinner::WithBirth(const Frame::Run& run,
-                                                   const FrameTicks& ticks,
-                                                   const Query& query) const {
-  const bool is_first =
-      !query.series.empty() &&
-      !last_.contains(
-          {run.instance->life, query.series.front().formula.counter_id});
-  if (query.thinned_before || !run.instance->is_born || !is_first ||
-      ticks.LengthTo(run.first_tick) > 0) {
+std::shared_ptr<const Instance> Thinner::WithBirth(const Frame& frame,
+                                                   const Frame::Run& run,
+                                                   const Query& query) {
+  if (query.thinned_before || query.series.empty() || !run.instance->is_born ||
+      walker_.LengthTo(run.first_tick) > 0 ||
+      WalkedOf(frame, run, query.series.front()).life() == run.instance->life) {
     return run.instance;
   }
   Instance instance = *run.instance;
@@ -251,58 +250,31 @@ void Thinner::PutRawValues(const Frame& frame, const Query& query,
 }
 
 std::vector<Summary> Thinner::Summarize(const Frame& frame,
-                                        const Ticks& frame_ticks,
                                         const Series& series,
                                         const Joined& joined,
                                         const std::vector<uint32_t>& ends) {
   std::vector<Summary> summaries(joined.last - joined.first + 1);
   const CounterFormula& formula = series.formula;
-  const FrameTicks& ticks = *frame_ticks.ticks;
   for (const size_t i : joined.runs) {
     const SeriesRun run(frame, i, series.columns);
-    const auto [entry, is_first] =
-        last_.try_emplace({run.life(), formula.counter_id});
-    SeriesEnd& last = entry->second.end;
-    // The first sample of a born instance ends a piece that grew from 0.
-    const bool has_birth = is_first && run.is_born() && !run.is_thinned() &&
-                           ticks.LengthTo(run.first_tick()) > 0;
-    // Like an instance that was there before and has a break.
-    const bool is_neighbour =
-        !formula.uses_two_samples() || has_birth ||
-        entry->second.number == ticks.NumberBefore(run.first_tick()) ||
-        frame_ticks.FollowsLife(frame.runs[i]);
-    if (has_birth) {
-      last.Set(
-          BeforeBirth(run.Sample(0), ticks.ClocksBefore(run.first_tick())));
-    }
-    std::vector<Summary> thinned_before;
-    if (run.is_thinned()) thinned_before = run.Summaries(formula);
+    WalkedSeries& walked_series = WalkedOf(frame, frame.runs[i], series);
     uint32_t end = EndOf(ends, run.first_tick());
-    for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
-      if (run.first_tick() + tick > ends[end]) ++end;
-      Summary& summary = summaries[end - joined.first];
-      const RawSample sample = run.Sample(tick);
-      const int64_t length = tick > 0 || is_neighbour
-                                 ? ticks.LengthTo(run.first_tick() + tick)
-                                 : 0;
-      if (run.is_thinned()) {
-        summary.Add(formula, thinned_before[tick]);
-        last.Set(sample, thinned_before[tick].has_fallen);
-        continue;
-      }
-      const auto piece = last.Take(formula, sample, run.interval());
-      bool is_sound = false;
-      if (!formula.uses_two_samples()) {
-        summary.AddSample(formula, sample);
-        is_sound = CalculateSample(formula, sample).ok();
-      } else if (piece.has_value()) {
-        summary.AddPiece(formula, *piece);
-        is_sound = piece->sound();
-      }
-      summary.has_fallen = last.has_fallen();
-      if (length > 0) summary.there.Add(length, is_sound);
+    const auto summary_at = [&](uint32_t tick) -> Summary& {
+      while (run.first_tick() + tick > ends[end]) ++end;
+      return summaries[end - joined.first];
+    };
+    if (run.is_thinned()) {
+      walker_.ForEachSummary(
+          formula, run, &walked_series, [&](const WalkedSummary& walked) {
+            summary_at(walked.tick).Add(formula, walked.summary);
+          });
+    } else {
+      walker_.ForEachSample(formula, run, 0, run.ticks(), &walked_series,
+                            [&](const WalkedSample& walked) {
+                              AddSample(formula, walked,
+                                        &summary_at(walked.tick));
+                            });
     }
-    entry->second.number = ticks.NumberOf(run.first_tick() + run.ticks() - 1);
   }
   return summaries;
 }

@@ -22,23 +22,17 @@
 #define FLEETPERF_AGGREGATOR_STORE_COMPACTION_THINNER_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <set>
-#include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "aggregator/samples/frame.h"
 #include "aggregator/samples/series_run.h"
-#include "aggregator/samples/tick_link.h"
+#include "aggregator/samples/walker.h"
 #include "aggregator/store/compaction/transposer.h"
 #include "values/counter_formula.h"
 #include "values/formula.h"
-#include "values/series_end.h"
 #include "values/summary.h"
 
 namespace fleetperf::aggregator {
@@ -62,6 +56,7 @@ class Thinner {
  private:
   // The columns of a query's series before and after thinning.
   struct Series {
+    size_t number = 0;  // of its counter in counters_
     CounterFormula formula;
     SeriesColumns columns;
     SeriesColumns thinned_columns;
@@ -82,32 +77,23 @@ class Thinner {
     uint32_t first = 0;  // index of a retained tick
     uint32_t last = 0;
   };
-  // Name, InstanceId, occurrence, and the number of a tick.
-  using InstancesAtTicks =
-      std::set<std::tuple<std::string, uint32_t, uint32_t, int64_t>>;
-  // The ticks of a frame, and the instances that are there at the ends of runs.
-  struct Ticks {
-    const FrameTicks* ticks = nullptr;
-    InstancesAtTicks instances;
-
-    // Whether another life of the instance was there at the tick before a run.
-    bool FollowsLife(const Frame::Run& run) const;
-  };
-  using SeriesKey = std::pair<uint64_t, uint32_t>;  // life, counter
 
   const Query& QueryOf(const std::shared_ptr<const CollectedQuery>& query);
   Frame ThinFrame(const Frame& frame, const std::vector<uint32_t>& ends,
                   std::shared_ptr<const std::vector<perflib::Clocks>> clocks);
-  std::shared_ptr<const Instance> WithBirth(const Frame::Run& run,
-                                            const FrameTicks& ticks,
-                                            const Query& query) const;
+  // Returns the number of a counter in counters_.
+  size_t NumberOf(const Schema& schema, uint32_t counter_id);
+  WalkedSeries& WalkedOf(const Frame& frame, const Frame::Run& run,
+                         const Series& series);
+  std::shared_ptr<const Instance> WithBirth(const Frame& frame,
+                                            const Frame::Run& run,
+                                            const Query& query);
   static void PutRawValues(const Frame& frame, const Query& query,
                            const Joined& joined, size_t number,
                            const std::vector<uint32_t>& ends, Frame* thinned);
   // Returns the summaries of the series' samples, by retained tick.
-  Ticks TicksOf(const Frame& frame);
-  std::vector<Summary> Summarize(const Frame& frame, const Ticks& ticks,
-                                 const Series& series, const Joined& joined,
+  std::vector<Summary> Summarize(const Frame& frame, const Series& series,
+                                 const Joined& joined,
                                  const std::vector<uint32_t>& ends);
   static void PutSummaries(const Series& series,
                            const std::vector<Summary>& summaries, size_t number,
@@ -115,14 +101,10 @@ class Thinner {
 
   const absl::Duration interval_;
   absl::flat_hash_map<std::shared_ptr<const CollectedQuery>, Query> queries_;
-  struct LastSample {
-    SeriesEnd end;
-    int64_t number = 0;  // of its tick
-  };
-  absl::flat_hash_map<SeriesKey, LastSample> last_;
-  // By query: the instances at the last tick of the last frame.
-  absl::flat_hash_map<size_t, InstancesAtTicks> at_last_tick_;
-  TickLinks links_;
+  // The collected counters of each schema.
+  absl::flat_hash_map<const Schema*, std::vector<uint32_t>> counters_;
+  WalkedInstances instances_;
+  Walker walker_;
 };
 
 }  // namespace fleetperf::aggregator

@@ -28,15 +28,21 @@ class Stream {
                                absl::Duration sampling_interval = kEachSecond) {
     std::vector<std::string> points;
     for (const RawSample& sample : samples) {
-      if (const auto point = evaluator_.Add(sample, sampling_interval)) {
-        points.push_back(ToText(*point));
-      }
+      walker_.TakeSample(evaluator_.formula(), sample, sampling_interval,
+                         &series_, [&](const WalkedSample& walked) {
+                           const auto point = evaluator_.Add(walked);
+                           if (point.has_value()) {
+                             points.push_back(ToText(*point));
+                           }
+                         });
     }
     return points;
   }
 
  private:
   StreamEvaluator evaluator_;
+  Walker walker_;
+  WalkedSeries series_;
 };
 
 TEST(StreamEvaluator, YieldsAValuePerSample) {
