@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/rocksdb_conversions.h"
 #include "base/logging.h"
 #include "base/status_macros.h"
 #include "values/clock_check.h"

@@ -20,6 +20,7 @@
 #include "aggregator/store/tables/log.h"
 #include "aggregator/store/tables/loss_table.h"
 #include "aggregator/store/tables/lost_commits.h"
+#include "aggregator/store/tables/rocksdb_conversions.h"
 #include "aggregator/store/tables/sst_blocks.h"
 #include "base/os/files.h"
 #include "base/status_macros.h"

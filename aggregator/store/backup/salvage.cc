@@ -7,6 +7,8 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/store/tables/rocksdb_conversions.h"
+#include "aggregator/store/tables/rocksdb_options.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {

@@ -12,6 +12,7 @@
 #include "aggregator/store/tables/chunk_keys.h"
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/loss_table.h"
+#include "aggregator/store/tables/rocksdb_conversions.h"
 #include "base/coding.h"
 #include "base/status_macros.h"
 

@@ -1,12 +1,10 @@
-// The store's use of RocksDB: column families and their options, durability,
-// and translation of errors.
+// The store's use of RocksDB: reads, atomic changes and their durability.
 
 #ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_DATABASE_H_
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_DATABASE_H_
 
 #include <rocksdb/db.h>
 #include <rocksdb/metadata.h>
-#include <rocksdb/options.h>
 #include <rocksdb/slice.h>
 #include <rocksdb/write_batch.h>
 
@@ -33,62 +31,6 @@
 
 namespace fleetperf::aggregator {
 
-inline rocksdb::Slice ToSlice(absl::string_view text) {
-  return rocksdb::Slice(text.data(), text.size());
-}
-inline absl::string_view ToView(const rocksdb::Slice& slice) {
-  return absl::string_view(slice.data(), slice.size());
-}
-
-// Returns the first key after all keys that begin with `prefix`. Empty if no
-// such key exists.
-inline std::string EndOfPrefix(absl::string_view prefix) {
-  std::string end(prefix);
-  while (!end.empty() && end.back() == '\xff') end.pop_back();
-  if (!end.empty()) ++end.back();
-  return end;
-}
-
-// Converts a RocksDB status. Errors: ResourceExhausted if the disk is full,
-// DataLoss if data is damaged, NotFound, otherwise Unavailable.
-absl::Status FromRocksDb(const rocksdb::Status& status,
-                         absl::string_view action);
-
-// The error for a database in `directory` that RocksDB cannot open. DataLoss if
-// it is damaged, else FailedPrecondition.
-absl::Status CannotOpen(const std::string& directory,
-                        const rocksdb::Status& status);
-
-// RocksDB's options of a store: for all of it, and for each family in the order
-// of Family.
-rocksdb::DBOptions CommonOptions();
-std::vector<rocksdb::ColumnFamilyDescriptor> FamilyOptions();
-
-// A file of keys and values that a database uses.
-struct ListedFile {
-  std::string name;  // "000012.sst"
-  std::string family;
-  uint64_t size = 0;  // bytes
-};
-struct Listing {
-  std::vector<ListedFile> files;
-  // The number of the last change that is in these files, or was in a log when
-  // the last of them was added.
-  uint64_t last_change = 0;
-};
-// Returns what the MANIFEST of the database in `directory` lists, even if files
-// are missing or damaged. DataLoss if the MANIFEST cannot be read. RocksDB
-// takes damage at its end for a write that a power cut interrupted, and reads
-// what is before it; see FindManifestDamage.
-absl::StatusOr<Listing> ListFiles(const std::string& directory);
-// Returns the path of the MANIFEST that the file CURRENT names. DataLoss if
-// CURRENT is missing or damaged, or the MANIFEST does not exist.
-absl::StatusOr<std::string> FindManifest(const std::string& directory);
-// Returns the offset of the first damage in a MANIFEST; std::nullopt if it is
-// whole.
-absl::StatusOr<std::optional<uint64_t>> FindManifestDamage(
-    const std::string& path);
-
 // Called for each record that is skipped because it is damaged or was not
 // written by the store.
 using OnDamage = absl::FunctionRef<void(const absl::Status& damage)>;
@@ -96,6 +38,7 @@ using OnDamage = absl::FunctionRef<void(const absl::Status& damage)>;
 void LogDamage(const absl::Status& damage);
 
 class Database;
+struct OpenedDatabase;
 
 // A set of changes that is applied atomically. Thread-compatible.
 class Changes {
@@ -261,25 +204,18 @@ class Database {
   }
 
  private:
-  explicit Database(std::string directory) : directory_(std::move(directory)) {}
-  absl::Status CheckWal();
-  // If records at the end of the MANIFEST may be lost, logs this, and calls
-  // `keep` with the paths of the MANIFEST and of files that it does not list.
-  // Sets missing_ if changes before those of the log are in no listed file.
-  absl::Status CheckManifest(
-      absl::FunctionRef<absl::Status(const std::string& path)> keep);
+  Database(std::string directory, OpenedDatabase opened);
   // In the memory table of Family::kDefault.
   bool HasEntryInMemory() const ABSL_SHARED_LOCKS_REQUIRED(log_mutex_);
   absl::Status MakeLogReplaceable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(log_mutex_);
 
   const std::string directory_;
-  CommitMark synced_;
-  WalCheck wal_;
-  absl::Status missing_;
-  // RocksDB itself locks the file LOCK for writing, and nothing for reading.
-  std::unique_ptr<StoreLock> lock_;
-  std::unique_ptr<rocksdb::DB> database_;
-  std::vector<rocksdb::ColumnFamilyHandle*> families_;
+  const CommitMark synced_;
+  const WalCheck wal_;
+  const absl::Status missing_;
+  const std::unique_ptr<StoreLock> lock_;
+  const std::unique_ptr<rocksdb::DB> database_;
+  const std::vector<rocksdb::ColumnFamilyHandle*> families_;
   MachineVersions versions_;
   // Exclusive while a write follows unlogged changes, shared by other writes.
   absl::Mutex log_mutex_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/rocksdb_conversions.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"

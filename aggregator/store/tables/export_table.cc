@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/rocksdb_conversions.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {

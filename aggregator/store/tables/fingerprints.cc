@@ -3,6 +3,7 @@
 #include <string>
 
 #include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/rocksdb_conversions.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {

@@ -78,6 +78,15 @@ enum class Family { kDefault, kLog, kTimes, kChunks };
 
 inline constexpr size_t kHashSize = 32;  // of schemas and catalogues, in bytes
 
+// Returns the first key after all keys that begin with `prefix`. Empty if no
+// such key exists.
+inline std::string EndOfPrefix(absl::string_view prefix) {
+  std::string end(prefix);
+  while (!end.empty() && end.back() == '\xff') end.pop_back();
+  if (!end.empty()) ++end.back();
+  return end;
+}
+
 template <typename Number>
 std::string BigEndian(Number number) {
   std::string bytes(sizeof number, '\0');

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/rocksdb_conversions.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"

@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "aggregator/samples/batch_contents.h"
 #include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/rocksdb_conversions.h"
 
 namespace fleetperf::aggregator {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "aggregator/store/tables/copy_file.h"
-#include "aggregator/store/tables/database.h"
+#include "aggregator/store/tables/rocksdb_conversions.h"
 #include "aggregator/store/tables/sst_blocks.h"
 #include "base/coding.h"
 #include "base/os/files.h"

@@ -8,7 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "aggregator/store/tables/database.h"
+#include "aggregator/store/tables/rocksdb_conversions.h"
 #include "base/os/files.h"
 #include "base/os/os_error.h"
 #include "base/status_macros.h"

@@ -17,6 +17,7 @@
 #include "aggregator/store/tables/commit_mark.h"
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/manifest.h"
 #include "aggregator/store/tables/wal_check.h"
 #include "aggregator/store/tables/wal_file.h"
 #include "base/status_macros.h"

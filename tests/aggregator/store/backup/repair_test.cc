@@ -18,6 +18,8 @@
 #include "aggregator/store/store.h"
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/manifest.h"
+#include "aggregator/store/tables/rocksdb_options.h"
 #include "base/os/files.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/one_disk_agent.h"
