@@ -33,6 +33,7 @@
 #include "aggregator/store/tables/lost_commits.h"
 #include "aggregator/store/tables/lost_ticks_table.h"
 #include "aggregator/store/tables/machine_table.h"
+#include "aggregator/store/tables/received_index.h"
 #include "aggregator/store/tables/room.h"
 #include "base/log.h"
 #include "base/status_macros.h"

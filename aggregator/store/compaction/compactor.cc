@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "aggregator/store/compaction/shares.h"
+#include "aggregator/store/tables/chunk_table.h"
 #include "aggregator/store/tables/fingerprints.h"
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/loss_table.h"

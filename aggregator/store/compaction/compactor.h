@@ -40,7 +40,6 @@
 #include "aggregator/store/compaction/merge_plan.h"
 #include "aggregator/store/compaction/thinning.h"
 #include "aggregator/store/compaction/transposer.h"
-#include "aggregator/store/tables/chunk_table.h"
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/definition_table.h"
 #include "aggregator/store/tables/epoch_table.h"
@@ -48,6 +47,8 @@
 #include "aggregator/store/tables/key_numbers.h"
 #include "aggregator/store/tables/log.h"
 #include "aggregator/store/tables/lost_commits.h"
+#include "aggregator/store/tables/received_index.h"
+#include "aggregator/store/tables/received_removal.h"
 #include "base/os/clock.h"
 
 namespace fleetperf::aggregator {

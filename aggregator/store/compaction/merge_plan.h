@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "aggregator/store/tables/chunk_table.h"
+#include "aggregator/store/tables/chunk_keys.h"
 
 namespace fleetperf::aggregator {
 

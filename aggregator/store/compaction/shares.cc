@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/store/tables/chunk_table.h"
 #include "base/logging.h"
 
 namespace fleetperf::aggregator {

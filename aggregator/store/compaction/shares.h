@@ -12,10 +12,10 @@
 
 #include "absl/status/statusor.h"
 #include "aggregator/samples/directory.h"
-#include "aggregator/store/tables/chunk_table.h"
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/epoch_table.h"
 #include "aggregator/store/tables/key_numbers.h"
+#include "aggregator/store/tables/received_removal.h"
 
 namespace fleetperf::aggregator {
 

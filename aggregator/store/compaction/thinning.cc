@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "aggregator/store/tables/chunk_table.h"
 #include "aggregator/store/tables/keys.h"
 #include "base/logging.h"
 #include "base/status_macros.h"

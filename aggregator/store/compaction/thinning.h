@@ -28,9 +28,9 @@
 #include "absl/types/span.h"
 #include "aggregator/store/compaction/chunk_group.h"
 #include "aggregator/store/compaction/thinner.h"
-#include "aggregator/store/tables/chunk_table.h"
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/key_numbers.h"
+#include "aggregator/store/tables/received_index.h"
 
 namespace fleetperf::aggregator {
 

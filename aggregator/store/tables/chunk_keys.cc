@@ -16,6 +16,18 @@ std::string Encode(const ChunkKey& key) {
 
 }  // namespace
 
+uint32_t HoursOfChunk(Resolution resolution) {
+  switch (resolution) {
+    case Resolution::kFull:
+      return 1;
+    case Resolution::kMinute:
+      return 6;
+    case Resolution::kHour:
+      return 24;
+  }
+  return 1;
+}
+
 std::string HeadKey(const ChunkKey& key) {
   return absl::StrCat("H", Encode(key));
 }

@@ -12,6 +12,10 @@
 
 namespace fleetperf::aggregator {
 
+// Returns the number of hours that a chunk spans. Its first hour is a multiple
+// of this number.
+uint32_t HoursOfChunk(Resolution resolution);
+
 // Identifies a chunk. Chunks of a machine and resolution are ordered by the
 // hours of their ticks.
 struct ChunkKey {

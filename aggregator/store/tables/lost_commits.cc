@@ -6,12 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "aggregator/samples/commit.h"
-#include "aggregator/store/tables/chunk_table.h"
 #include "aggregator/store/tables/copy_file.h"
 #include "aggregator/store/tables/epoch_table.h"
 #include "aggregator/store/tables/fingerprints.h"
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/log.h"
+#include "aggregator/store/tables/received_index.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
