@@ -70,7 +70,7 @@ class MachineRead {
 
   absl::Status ReadUnexported(const StoredChunk& stored, uint32_t number,
                               Epoch* epoch) {
-    ASSIGN_OR_RETURN(Chunk chunk, OpenChunk(*parts_.database,
+    ASSIGN_OR_RETURN(Chunk chunk, OpenChunk(*parts_.sources.database,
                                             found_.snapshot.get(), stored));
     ASSIGN_OR_RETURN(const Chunk::Clocks clocks, chunk.ReadClocks());
     const auto ticks = static_cast<uint32_t>(clocks->size());
@@ -117,7 +117,7 @@ class MachineRead {
 
   // Passes on what the first pieces begin with.
   absl::Status ReadEarlier(const StoredChunk& stored) {
-    ASSIGN_OR_RETURN(Chunk chunk, OpenChunk(*parts_.database,
+    ASSIGN_OR_RETURN(Chunk chunk, OpenChunk(*parts_.sources.database,
                                             found_.snapshot.get(), stored));
     const absl::Duration longest = found_.intervals.empty()
                                        ? absl::ZeroDuration()
@@ -166,7 +166,8 @@ class MachineRead {
       uint32_t shape) {
     const auto [known, is_new] = queries_.try_emplace(shape);
     if (!is_new) return known->second;
-    ASSIGN_OR_RETURN(const auto of_any_machine, parts_.numbers->ShapeOf(shape));
+    ASSIGN_OR_RETURN(const auto of_any_machine,
+                     parts_.sources.numbers->ShapeOf(shape));
     auto query = std::make_shared<CollectedQuery>(*of_any_machine);
     query->machine = request_.machine;
     if (Selects(*query)) known->second = std::move(query);
@@ -205,7 +206,7 @@ class MachineRead {
 
   absl::Status ReadSegment(const LogSegment& segment, uint32_t number,
                            Epoch* epoch, bool* is_waiting) {
-    return parts_.log->Read(
+    return parts_.sources.log->Read(
         segment, found_.earliest, absl::InfiniteFuture(),
         [this](const CollectedQuery& query) { return Selects(query); },
         found_.snapshot.get(),
@@ -287,7 +288,8 @@ class MachineRead {
     RETURN_IF_ERROR(sink_.AddTicks(0, ticks));
     const auto [shape, is_unknown] = shapes_.try_emplace(frame.query);
     if (is_unknown) {
-      ASSIGN_OR_RETURN(shape->second, parts_.numbers->GetShape(*frame.query));
+      ASSIGN_OR_RETURN(shape->second,
+                       parts_.sources.numbers->GetShape(*frame.query));
     }
     epoch->cursor.ticks[shape->second] = {.order = OrderOf(sequence),
                                           .clocks = last};

@@ -5,14 +5,9 @@
 #define FLEETPERF_AGGREGATOR_STORE_EXPORT_READER_H_
 
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "aggregator/samples/unexported.h"
-#include "aggregator/store/recent/recent_batches.h"
-#include "aggregator/store/sample_reader.h"
-#include "aggregator/store/tables/database.h"
+#include "aggregator/store/sample_sources.h"
 #include "aggregator/store/tables/export_table.h"
-#include "aggregator/store/tables/key_numbers.h"
-#include "aggregator/store/tables/log.h"
 #include "aggregator/store/tables/lost_commits.h"
 
 namespace fleetperf::aggregator {
@@ -21,14 +16,9 @@ namespace fleetperf::aggregator {
 class ExportReader {
  public:
   struct Parts {
-    Database* database;
-    Log* log;
-    KeyNumbers* numbers;
-    RecentBatches* recent;
-    SampleReader* samples;
+    SampleSources sources;
     ExportTable* exports;
     LostDefinitions* lost_definitions;
-    absl::Mutex* layout;  // see Compactor::Parts
   };
   // The objects that `parts` points to must outlive the reader.
   explicit ExportReader(const Parts& parts) : parts_(parts) {}

@@ -20,6 +20,7 @@
 #include "aggregator/store/export_reader.h"
 #include "aggregator/store/recent/recent_batches.h"
 #include "aggregator/store/sample_reader.h"
+#include "aggregator/store/sample_sources.h"
 #include "aggregator/store/store.h"
 #include "aggregator/store/tables/commit_mark.h"
 #include "aggregator/store/tables/database.h"
@@ -291,19 +292,15 @@ class RocksDbStore : public Store {
                     .directory = &directory_,
                     .layout = &layout_mutex_,
                     .clock = clock}),
-        reader_({.database = database_.get(),
-                 .log = &log_,
-                 .numbers = &numbers_,
-                 .recent = &recent_,
-                 .layout = &layout_mutex_}),
-        export_reader_({.database = database_.get(),
-                        .log = &log_,
-                        .numbers = &numbers_,
-                        .recent = &recent_,
-                        .samples = &reader_,
+        sources_({.database = database_.get(),
+                  .log = &log_,
+                  .numbers = &numbers_,
+                  .recent = &recent_,
+                  .layout = &layout_mutex_}),
+        reader_(sources_),
+        export_reader_({.sources = sources_,
                         .exports = &exports_,
-                        .lost_definitions = &lost_definitions_,
-                        .layout = &layout_mutex_}) {}
+                        .lost_definitions = &lost_definitions_}) {}
 
   absl::Status Load() {
     RETURN_IF_ERROR(LoadId());
@@ -392,7 +389,7 @@ class RocksDbStore : public Store {
         },
         LogDamage));
     for (const std::string& machine : directory_.Machines()) {
-      if (const auto newest = reader_.NewestLogged(machine)) {
+      if (const auto newest = NewestLogged(sources_, machine)) {
         directory_.SetNewestSample(machine, *newest);
       }
     }
@@ -472,6 +469,7 @@ class RocksDbStore : public Store {
   // Held while batches move from the log to chunks.
   absl::Mutex layout_mutex_;
   Compactor compactor_;
+  const SampleSources sources_;
   SampleReader reader_;
   ExportReader export_reader_;
   // Used by Commit only: queries already in the directory and the log's index,

@@ -33,17 +33,17 @@ class UnexportedFinder {
 
   absl::Status FindUntaken() {
     {
-      absl::ReaderMutexLock lock(parts_.layout);
-      for (LogSegment& segment :
-           parts_.log->index().Find(request_.machine, absl::InfinitePast(),
-                                    absl::InfiniteFuture())) {
+      absl::ReaderMutexLock lock(parts_.sources.layout);
+      for (LogSegment& segment : parts_.sources.log->index().Find(
+               request_.machine, absl::InfinitePast(),
+               absl::InfiniteFuture())) {
         found_.epochs[segment.epoch_number].segments.push_back(
             std::move(segment));
       }
-      found_.snapshot = parts_.database->TakeSnapshot();
+      found_.snapshot = parts_.sources.database->TakeSnapshot();
     }
     ASSIGN_OR_RETURN(found_.machine,
-                     parts_.numbers->GetMachine(request_.machine));
+                     parts_.sources.numbers->GetMachine(request_.machine));
     ASSIGN_OR_RETURN(const auto listed, parts_.exports->FindChunks(
                                             found_.machine, *found_.snapshot));
     for (const UnexportedChunk& chunk : listed) {
@@ -74,7 +74,7 @@ class UnexportedFinder {
     if (!epoch->has_new()) return absl::OkStatus();
     const std::string end = EndOfPrefix(LogKey(number, epoch->last));
     const rocksdb::Slice end_slice = end;
-    const auto entry = parts_.database->Iterate(
+    const auto entry = parts_.sources.database->Iterate(
         Family::kTimes, found_.snapshot.get(), &end_slice);
     for (entry->Seek(LogKey(number, epoch->after + 1)); entry->Valid();
          entry->Next()) {
@@ -108,8 +108,8 @@ class UnexportedFinder {
       }
     }
     if (!needs_chunks) return absl::OkStatus();
-    const auto entry =
-        parts_.database->Iterate(Family::kChunks, found_.snapshot.get());
+    const auto entry = parts_.sources.database->Iterate(Family::kChunks,
+                                                        found_.snapshot.get());
     RETURN_IF_ERROR(ForEachChunk(
         entry.get(), found_.machine, Resolution::kFull, HourOf(found_.earliest),
         last_hour,
@@ -130,15 +130,15 @@ class UnexportedFinder {
   }
 
   absl::Status FindRecent() {
-    found_.recent = parts_.recent->Find(request_.machine, found_.earliest,
-                                        absl::InfiniteFuture());
+    found_.recent = parts_.sources.recent->Find(
+        request_.machine, found_.earliest, absl::InfiniteFuture());
     if (found_.recent.epochs.empty() ||
         found_.recent.complete_after < absl::InfiniteFuture()) {
       return absl::OkStatus();
     }
-    RETURN_IF_ERROR(parts_.samples->FindElsewhere(request_.machine));
-    found_.recent = parts_.recent->Find(request_.machine, found_.earliest,
-                                        absl::InfiniteFuture());
+    RETURN_IF_ERROR(FindElsewhere(parts_.sources, request_.machine));
+    found_.recent = parts_.sources.recent->Find(
+        request_.machine, found_.earliest, absl::InfiniteFuture());
     return absl::OkStatus();
   }
 
@@ -147,7 +147,7 @@ class UnexportedFinder {
   absl::StatusOr<bool> LogBegins(uint32_t number) {
     const std::string end = EndOfPrefix(LogKey(number, kMaxSequence));
     const rocksdb::Slice end_slice = end;
-    const auto entry = parts_.database->Iterate(
+    const auto entry = parts_.sources.database->Iterate(
         Family::kTimes, found_.snapshot.get(), &end_slice);
     entry->Seek(LogKey(number, 0));
     RETURN_IF_ERROR(FromRocksDb(entry->status(), "read its log"));
