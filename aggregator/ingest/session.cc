@@ -7,6 +7,7 @@
 #include "aggregator/ingest/from_store.h"
 #include "aggregator/ingest/ingest.h"
 #include "aggregator/samples/machine_name.h"
+#include "aggregator/samples/tick_span.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "base/tls/certificates.h"

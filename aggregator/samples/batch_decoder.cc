@@ -1,31 +1,19 @@
 #include "aggregator/samples/batch_decoder.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <initializer_list>
-#include <memory>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/samples/batch_fields.h"
 #include "aggregator/samples/wire_reader.h"
 #include "base/coding.h"
 #include "base/status_macros.h"
-#include "fleetperf/v1/collection.pb.h"
 #include "perflib/clocks.h"
 
 namespace fleetperf::aggregator {
 namespace {
-
-template <typename... Parts>
-absl::Status Malformed(const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat(parts...));
-}
-
-absl::Status CheckReadable(const FieldReader& reader,
-                           absl::string_view message) {
-  if (reader.ok()) return absl::OkStatus();
-  return Malformed("a ", message, " cannot be read");
-}
 
 // Checks that a packed field has the expected number of elements.
 absl::Status CheckCount(absl::string_view field, absl::string_view numbers,
@@ -44,123 +32,6 @@ absl::Status CheckAllRead(absl::string_view fields,
   return absl::OkStatus();
 }
 
-// The fields of a v1::BlockColumns.
-struct Blocks {
-  absl::string_view perf_time_100nsec;
-  absl::string_view perf_time_stamp;
-  absl::string_view perf_freq;
-  std::vector<absl::string_view> queries;
-
-  absl::Status Read(absl::string_view message) {
-    using Fields = v1::BlockColumns;
-    FieldReader reader(message);
-    while (reader.Next()) {
-      switch (reader.field()) {
-        case Fields::kPerfTime100NsecFieldNumber:
-          reader.TakePacked(&perf_time_100nsec);
-          break;
-        case Fields::kPerfTimeStampFieldNumber:
-          reader.TakePacked(&perf_time_stamp);
-          break;
-        case Fields::kPerfFreqFieldNumber:
-          reader.TakePacked(&perf_freq);
-          break;
-        case Fields::kQueriesFieldNumber:
-          queries.push_back(reader.Bytes());
-          break;
-        default:  // a field of a later version
-          break;
-      }
-    }
-    return CheckReadable(reader, "BlockColumns");
-  }
-};
-
-// The fields of a v1::QueryColumns.
-struct Query {
-  uint32_t query = 0;
-  absl::string_view instances;
-  absl::string_view first_block;
-  absl::string_view block_count;
-  std::vector<absl::string_view> columns;
-  std::vector<absl::string_view> failures;
-
-  absl::Status Read(absl::string_view message) {
-    using Fields = v1::QueryColumns;
-    query = 0;
-    instances = first_block = block_count = {};
-    columns.clear();
-    failures.clear();
-    FieldReader reader(message);
-    while (reader.Next()) {
-      switch (reader.field()) {
-        case Fields::kQueryFieldNumber:
-          query = static_cast<uint32_t>(reader.Varint());
-          break;
-        case Fields::kInstancesFieldNumber:
-          reader.TakePacked(&instances);
-          break;
-        case Fields::kFirstBlockFieldNumber:
-          reader.TakePacked(&first_block);
-          break;
-        case Fields::kBlockCountFieldNumber:
-          reader.TakePacked(&block_count);
-          break;
-        case Fields::kColumnsFieldNumber:
-          columns.push_back(reader.Bytes());
-          break;
-        case Fields::kFailuresFieldNumber:
-          failures.push_back(reader.Bytes());
-          break;
-        default:  // a field of a later version
-          break;
-      }
-    }
-    return CheckReadable(reader, "QueryColumns");
-  }
-};
-
-// The fields of a v1::Column.
-struct Column {
-  absl::string_view first;
-  absl::string_view differences;
-  absl::string_view missing;
-
-  absl::Status Read(absl::string_view message) {
-    using Fields = v1::Column;
-    FieldReader reader(message);
-    while (reader.Next()) {
-      switch (reader.field()) {
-        case Fields::kFirstFieldNumber:
-          reader.TakePacked(&first);
-          break;
-        case Fields::kDifferencesFieldNumber:
-          reader.TakePacked(&differences);
-          break;
-        case Fields::kMissingFieldNumber:
-          reader.TakePacked(&missing);
-          break;
-        default:  // a field of a later version
-          break;
-      }
-    }
-    return CheckReadable(reader, "Column");
-  }
-};
-
-absl::Status ReadFailure(absl::string_view message, Frame::Failure* failure) {
-  using Fields = v1::QueryFailure;
-  FieldReader reader(message);
-  while (reader.Next()) {
-    if (reader.field() == Fields::kBlockFieldNumber) {
-      failure->tick = static_cast<uint32_t>(reader.Varint());
-    } else if (reader.field() == Fields::kStatusFieldNumber) {
-      failure->status = static_cast<uint32_t>(reader.Varint());
-    }
-  }
-  return CheckReadable(reader, "QueryFailure");
-}
-
 class Decoder {
  public:
   Decoder(const BatchLimits& limits, const QueryFilter& filter,
@@ -168,7 +39,7 @@ class Decoder {
       : limits_(limits), filter_(filter), dictionary_(*dictionary) {}
 
   absl::Status DecodeBlocks(absl::string_view message, DecodedBatch* batch) {
-    Blocks blocks;
+    BlockFields blocks;
     RETURN_IF_ERROR(blocks.Read(message));
     RETURN_IF_ERROR(DecodeClocks(blocks));
     for (const absl::string_view queried : blocks.queries) {
@@ -187,7 +58,7 @@ class Decoder {
   }
 
  private:
-  absl::Status DecodeClocks(const Blocks& blocks) {
+  absl::Status DecodeClocks(const BlockFields& blocks) {
     const size_t count = CountVarints(blocks.perf_time_100nsec);
     RETURN_IF_ERROR(CheckCount("BlockColumns.perf_time_stamp",
                                blocks.perf_time_stamp, count));
@@ -310,7 +181,7 @@ class Decoder {
   absl::Status DecodeColumn(absl::string_view message,
                             const std::vector<Frame::Run>& runs,
                             FrameColumn* to) {
-    Column column;
+    ColumnFields column;
     RETURN_IF_ERROR(column.Read(message));
     to->constant = column.differences.empty();
     const size_t differences =
@@ -339,7 +210,7 @@ class Decoder {
   }
 
   // Returns the error of an invalid column.
-  static absl::Status WrongColumn(const Column& column, size_t first,
+  static absl::Status WrongColumn(const ColumnFields& column, size_t first,
                                   size_t differences) {
     RETURN_IF_ERROR(CheckCount("Column.first", column.first, first));
     RETURN_IF_ERROR(
@@ -387,7 +258,7 @@ class Decoder {
   Dictionary& dictionary_;
   // State of the blocks being decoded.
   std::shared_ptr<const std::vector<perflib::Clocks>> clocks_;
-  Query query_;
+  QueryFields query_;
   std::vector<uint32_t> ids_;
   std::vector<std::shared_ptr<const Instance>> instances_;
   uint64_t values_per_column_ = 0;
@@ -408,58 +279,6 @@ void CopyContent(DecodedBatch* decoded) {
     rest.remove_prefix(encoded.size());
   }
   decoded->content = std::move(copy);
-}
-
-// Reads the positions without a value in the selected runs.
-absl::Status ReadMissing(absl::string_view missing,
-                         const std::vector<Frame::Run>& runs,
-                         const std::vector<uint32_t>& run_numbers,
-                         FrameColumn* to) {
-  VarintReader positions(missing);
-  auto number = run_numbers.begin();
-  uint32_t begin = 0;  // of the run among the selected ones
-  while (positions.left() > 0) {
-    const auto position = static_cast<uint32_t>(positions.Next());
-    while (number != run_numbers.end() &&
-           runs[*number].begin + runs[*number].tick_count <= position) {
-      begin += runs[*number++].tick_count;
-    }
-    if (number == run_numbers.end()) break;
-    if (position >= runs[*number].begin) {
-      to->missing.push_back(begin + position - runs[*number].begin);
-    }
-  }
-  return positions.ok() ? absl::OkStatus()
-                        : Malformed("Column.missing cannot be read");
-}
-
-absl::Status DecodeRunsOfColumn(absl::string_view message,
-                                const std::vector<Frame::Run>& runs,
-                                const std::vector<uint32_t>& run_numbers,
-                                FrameColumn* to) {
-  Column column;
-  RETURN_IF_ERROR(column.Read(message));
-  to->constant = column.differences.empty();
-  VarintReader first(column.first);
-  VarintReader later(column.differences);
-  to->values.reserve(run_numbers.size());
-  uint32_t next = 0;  // the run at which the readers are
-  for (const uint32_t number : run_numbers) {
-    first.SkipVarints(number - next);
-    if (!to->constant && number > next) {
-      const uint32_t values = runs[number].begin - runs[next].begin;
-      later.SkipVarints(values - (number - next));
-    }
-    next = number + 1;
-    uint64_t last = first.Next();
-    to->values.push_back(last);
-    if (to->constant) continue;
-    for (uint32_t tick = 1; tick < runs[number].tick_count; ++tick) {
-      to->values.push_back(last += UnZigZag(later.Next()));
-    }
-  }
-  if (!first.ok() || !later.ok()) return Malformed("a Column cannot be read");
-  return ReadMissing(column.missing, runs, run_numbers, to);
 }
 
 }  // namespace
@@ -504,60 +323,6 @@ absl::StatusOr<DecodedBatch> DecodeBatch(const BatchContents& contents,
     CopyContent(&decoded);
   }
   return decoded;
-}
-
-absl::Status DecodeColumns(absl::string_view encoded,
-                           const std::vector<Frame::Run>& runs,
-                           const std::vector<uint32_t>& run_numbers,
-                           const std::vector<bool>& wanted, Frame* frame) {
-  frame->runs.clear();
-  frame->runs.reserve(run_numbers.size());
-  uint32_t begin = 0;
-  for (const uint32_t number : run_numbers) {
-    Frame::Run& run = frame->runs.emplace_back(runs[number]);
-    run.begin = begin;
-    begin += run.tick_count;
-  }
-  frame->columns.assign(wanted.size(), {});
-  FieldReader reader(encoded);
-  for (size_t column = 0; reader.Next();) {
-    if (reader.field() != v1::QueryColumns::kColumnsFieldNumber) continue;
-    if (column == wanted.size()) break;
-    if (wanted[column]) {
-      RETURN_IF_ERROR(DecodeRunsOfColumn(reader.Bytes(), runs, run_numbers,
-                                         &frame->columns[column]));
-    }
-    ++column;
-  }
-  return CheckReadable(reader, "QueryColumns");
-}
-
-TickSpan ReadTickSpan(const BatchContents& contents) {
-  TickSpan span;
-  for (const absl::string_view message : contents.blocks) {
-    Blocks blocks;
-    blocks.Read(message).IgnoreError();
-    VarintReader differences(blocks.perf_time_100nsec);
-    uint64_t time = 0;
-    while (differences.left() > 0) {
-      time += UnZigZag(differences.Next());
-      if (!differences.ok()) break;
-      const absl::Time tick =
-          perflib::TimeFromPerfTime100NSec(static_cast<int64_t>(time));
-      span.start = std::min(span.start, tick);
-      span.end = std::max(span.end, tick);
-      ++span.ticks;
-    }
-  }
-  return span;
-}
-
-Loss LossOfRejected(const BatchContents& contents, absl::Time now) {
-  const TickSpan span = ReadTickSpan(contents);
-  return {.start = span.ticks == 0 ? now : span.start,
-          .end = span.ticks == 0 ? now : span.end,
-          .ticks = span.ticks,
-          .cause = LossCause::kRejected};
 }
 
 }  // namespace fleetperf::aggregator

@@ -1,5 +1,4 @@
-// Decodes the samples of a batch directly into columns, at once or column by
-// column.
+// Decodes the samples of a batch directly into columns.
 //
 // A batch is untrusted. Every count is checked against the bytes that hold it,
 // and the decoded size stays within a small multiple of the batch's size: a
@@ -17,7 +16,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "aggregator/samples/batch_contents.h"
 #include "aggregator/samples/dictionary.h"
 #include "aggregator/samples/frame.h"
@@ -49,27 +47,6 @@ absl::StatusOr<DecodedBatch> DecodeBatch(const BatchContents& contents,
                                          const BatchLimits& limits,
                                          const QueryFilter& filter,
                                          Dictionary* dictionary);
-
-// Decodes some columns and runs of a frame. `encoded` is one of
-// DecodedBatch::encoded, `runs` are all runs of that frame, and `run_numbers`
-// selects from them, in ascending order. Sets the runs of `frame`, and the
-// columns for which `wanted` is true by number; the others stay empty.
-absl::Status DecodeColumns(absl::string_view encoded,
-                           const std::vector<Frame::Run>& runs,
-                           const std::vector<uint32_t>& run_numbers,
-                           const std::vector<bool>& wanted, Frame* frame);
-
-// The range of ticks of a batch by their clocks, as far as these are readable.
-struct TickSpan {
-  uint64_t ticks = 0;
-  absl::Time start = absl::InfiniteFuture();
-  absl::Time end = absl::InfinitePast();
-};
-TickSpan ReadTickSpan(const BatchContents& contents);
-
-// Returns the loss of all ticks of a rejected batch. If its clocks are not
-// readable, returns a loss at `now`, by the machine's clock.
-Loss LossOfRejected(const BatchContents& contents, absl::Time now);
 
 }  // namespace fleetperf::aggregator
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "aggregator/samples/batch_decoder.h"
+#include "aggregator/samples/column_decoder.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "aggregator/samples/batch_decoder.h"
+#include "aggregator/samples/tick_span.h"
 #include "base/zstd.h"
 #include "tests/support/allocation_meter.h"
 #include "tests/support/countersets.h"
