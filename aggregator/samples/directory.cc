@@ -1,10 +1,8 @@
 #include "aggregator/samples/directory.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
-#include "absl/hash/hash.h"
 #include "absl/strings/ascii.h"
 #include "aggregator/samples/stored_machine.h"
 #include "fleetperf/v1/fleet.pb.h"
@@ -13,94 +11,10 @@
 namespace fleetperf::aggregator {
 namespace {
 
-constexpr size_t kMinListsToPrune = 1000;
 // The limit of a machine's QueryTicks. Beyond it, the oldest is dropped.
 constexpr size_t kMaxQueriesOfMachine = 1024;
 
-std::set<uint32_t> CountersOf(const CollectedQuery& query) {
-  std::set<uint32_t> counters;
-  for (const CollectedQuery::Column& column : query.columns) {
-    if (!column.only_linked) counters.insert(column.counter_id);
-  }
-  return counters;
-}
-
-// Returns the list with the counters of a query.
-CountersetList::List With(const std::shared_ptr<const Schema>& schema,
-                          absl::Duration interval,
-                          const std::set<uint32_t>& counters,
-                          CountersetList::List list) {
-  const auto place =
-      std::find_if(list.begin(), list.end(), [&](const auto& counterset) {
-        return counterset->schema->hash == schema->hash;
-      });
-  CollectedCounterset changed;
-  if (place != list.end()) changed = **place;
-  changed.schema = schema;
-  for (const uint32_t id : counters) changed.counters[id] = interval;
-  auto counterset =
-      std::make_shared<const CollectedCounterset>(std::move(changed));
-  if (place != list.end()) {
-    *place = std::move(counterset);
-  } else {
-    list.push_back(std::move(counterset));
-  }
-  std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
-    return std::tie(a->schema->registration.name, a->schema->hash) <
-           std::tie(b->schema->registration.name, b->schema->hash);
-  });
-  return list;
-}
-
-size_t HashOf(const CountersetList::List& list) {
-  size_t hash = 0;
-  for (const auto& counterset : list) {
-    hash = absl::HashOf(hash, counterset->schema.get());
-    for (const auto& [id, interval] : counterset->counters) {
-      hash = absl::HashOf(hash, id, interval);
-    }
-  }
-  return hash;
-}
-
-bool AreEqual(const CountersetList::List& a, const CountersetList::List& b) {
-  return std::equal(
-      a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-        return x->schema == y->schema && x->counters == y->counters;
-      });
-}
-
 }  // namespace
-
-QueryTicks::QueryTicks(const CollectedQuery& query)
-    : schema_(query.schema),
-      interval_(query.interval),
-      counters_(CountersOf(query)) {}
-
-void QueryTicks::Note(absl::Time tick, absl::Duration arrival) {
-  const int64_t nanos = absl::ToUnixNanos(tick);
-  if (oldest_ == kNone) oldest_ = nanos;
-  arrival_ = absl::ToInt64Nanoseconds(arrival);
-  newest_ = nanos;
-}
-
-std::optional<absl::Time> QueryTicks::TimeOf(int64_t unix_nanos) {
-  if (unix_nanos == kNone) return std::nullopt;
-  return absl::FromUnixNanos(unix_nanos);
-}
-
-bool QueryTicks::IsOf(const CollectedQuery& query) const {
-  return query.schema->hash == schema_->hash && query.interval == interval_ &&
-         CountersOf(query) == counters_;
-}
-
-bool QueryTicks::Has(const Schema& schema) const {
-  return &schema == schema_.get() || schema.hash == schema_->hash;
-}
-
-bool QueryTicks::Has(const Schema& schema, uint32_t counter_id) const {
-  return Has(schema) && counters_.contains(counter_id);
-}
 
 const Directory::Machine* Directory::Find(const std::string& machine) const {
   const auto found = by_name_.find(machine);
@@ -115,23 +29,6 @@ Directory::Machine& Directory::Get(const std::string& machine) {
   by_lower_name_[absl::AsciiStrToLower(name)].push_back(name);
   entry.set_labels = label_rules_->For(name);
   return entry;
-}
-
-CountersetList Directory::Share(CountersetList::List list) {
-  if (lists_.size() > 2 * machines_.size() + kMinListsToPrune) {
-    std::erase_if(lists_, [](const auto& one) { return one.second.expired(); });
-  }
-  const size_t hash = HashOf(list);
-  const auto [first, last] = lists_.equal_range(hash);
-  for (auto known = first; known != last; ++known) {
-    auto shared = known->second.lock();
-    if (shared != nullptr && AreEqual(*shared, list)) {
-      return CountersetList(std::move(shared));
-    }
-  }
-  auto added = std::make_shared<const CountersetList::List>(std::move(list));
-  lists_.emplace(hash, added);
-  return CountersetList(std::move(added));
 }
 
 void Directory::AddMachine(const std::string& machine) {
@@ -243,9 +140,9 @@ std::shared_ptr<QueryTicks> Directory::AddQuery(const CollectedQuery& query) {
   absl::MutexLock lock(&mutex_);
   Machine& machine = Get(query.machine);
   const CountersetList& before = machine.countersets;
-  machine.countersets =
-      Share(With(query.schema, query.interval, CountersOf(query),
-                 CountersetList::List(before.begin(), before.end())));
+  machine.countersets = lists_.Share(
+      WithQuery(query, CountersetList::List(before.begin(), before.end())),
+      machines_.size());
   counterset_names_.insert(query.schema->registration.name);
   schemas_[query.schema->hash] = query.schema;
   auto& all = machine.ticks;

@@ -3,7 +3,6 @@
 #ifndef FLEETPERF_AGGREGATOR_SAMPLES_DIRECTORY_H_
 #define FLEETPERF_AGGREGATOR_SAMPLES_DIRECTORY_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -11,8 +10,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -21,9 +18,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "aggregator/samples/counterset_list.h"
 #include "aggregator/samples/frame.h"
 #include "aggregator/samples/label_rules.h"
 #include "aggregator/samples/labels.h"
+#include "aggregator/samples/query_ticks.h"
 #include "perflib/path.h"
 
 namespace fleetperf::v1 {
@@ -33,80 +32,6 @@ class Machine;
 namespace fleetperf::aggregator {
 
 struct StoredMachine;
-
-// The collected part of a machine's counterset.
-struct CollectedCounterset {
-  std::shared_ptr<const Schema> schema;
-  // The counters that are series of their own, with their collection intervals.
-  std::map<uint32_t, absl::Duration> counters;
-};
-
-// The countersets of a machine, ordered by name. Machines with equal ones share
-// an immutable list, so that work for a list is done once for all of them.
-class CountersetList {
- public:
-  using List = std::vector<std::shared_ptr<const CollectedCounterset>>;
-  using const_iterator = List::const_iterator;
-  using value_type = List::value_type;
-
-  CountersetList() = default;  // empty
-  explicit CountersetList(std::shared_ptr<const List> list)
-      : list_(std::move(list)) {}
-
-  const_iterator begin() const { return list().begin(); }
-  const_iterator end() const { return list().end(); }
-  size_t size() const { return list().size(); }
-  bool empty() const { return list().empty(); }
-  const value_type& operator[](size_t i) const { return list()[i]; }
-  const value_type& front() const { return list().front(); }
-
-  // Equal for lists that machines share.
-  const void* id() const { return list_.get(); }
-
- private:
-  const List& list() const {
-    static const List* const kEmpty = new List();
-    return list_ != nullptr ? *list_ : *kEmpty;
-  }
-
-  std::shared_ptr<const List> list_;
-};
-
-// The newest tick of a query, for queries that collect the same counters.
-// Thread-safe.
-class QueryTicks {
- public:
-  explicit QueryTicks(const CollectedQuery& query);
-
-  // Notes the tick that arrived last. `arrival` is Clock::Monotonic().
-  void Note(absl::Time tick, absl::Duration arrival = absl::ZeroDuration());
-  // Return std::nullopt if no tick was noted.
-  std::optional<absl::Time> oldest() const { return TimeOf(oldest_); }
-  std::optional<absl::Time> newest() const { return TimeOf(newest_); }
-  // Of the newest tick, which is older than others if the machine's clock was
-  // set back.
-  absl::Duration arrival() const { return absl::Nanoseconds(arrival_.load()); }
-
-  // Whether `query` collects the same counters at the same interval.
-  bool IsOf(const CollectedQuery& query) const;
-  bool Has(const Schema& schema) const;
-  bool Has(const Schema& schema, uint32_t counter_id) const;
-  const std::shared_ptr<const Schema>& schema() const { return schema_; }
-  absl::Duration interval() const { return interval_; }
-  const std::set<uint32_t>& counters() const { return counters_; }
-
- private:
-  // In nanoseconds since 1970; kNone: not noted.
-  static constexpr int64_t kNone = INT64_MIN;
-  static std::optional<absl::Time> TimeOf(int64_t unix_nanos);
-
-  const std::shared_ptr<const Schema> schema_;
-  const absl::Duration interval_;
-  const std::set<uint32_t> counters_;
-  std::atomic<int64_t> oldest_ = kNone;
-  std::atomic<int64_t> newest_ = kNone;
-  std::atomic<int64_t> arrival_ = 0;
-};
 
 // Thread-safe.
 class Directory {
@@ -214,9 +139,6 @@ class Directory {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NotifyListener(std::vector<std::string> machines)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns an equal list that another machine has, or `list`.
-  CountersetList Share(CountersetList::List list)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
   std::map<std::string, Machine> machines_ ABSL_GUARDED_BY(mutex_);
@@ -232,9 +154,7 @@ class Directory {
   std::shared_ptr<const LabelRules> label_rules_ ABSL_GUARDED_BY(mutex_) =
       std::make_shared<const LabelRules>();
   LabelsListener labels_listener_ ABSL_GUARDED_BY(mutex_);
-  // The lists in use, and some that are no longer, by hash.
-  std::unordered_multimap<size_t, std::weak_ptr<const CountersetList::List>>
-      lists_ ABSL_GUARDED_BY(mutex_);
+  CountersetLists lists_ ABSL_GUARDED_BY(mutex_);
   size_t entered_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t hidden_ ABSL_GUARDED_BY(mutex_) = 0;
   // The counterset names of all machines, cached since every query needs them.
