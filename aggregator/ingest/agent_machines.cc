@@ -5,8 +5,8 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "aggregator/ingest/from_store.h"
 #include "aggregator/ingest/ingest.h"
+#include "aggregator/ingest/stream_errors.h"
 #include "base/status_macros.h"
 #include "fleetperf/v1/collection.pb.h"
 #include "fleetperf/v1/fleet.pb.h"

@@ -36,6 +36,8 @@ class AgentMachines {
   // Sets the agent's own machine. `skew` is its clock minus the aggregator's.
   // Must be called once, before any other method.
   void SetAgent(const std::string& agent, absl::Duration skew);
+  // The agent's canonical name.
+  const std::string& agent() const { return agent_; }
 
   // Returns PermissionDenied if the certificate does not name a machine that
   // `definitions` defines.

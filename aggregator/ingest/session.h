@@ -5,8 +5,7 @@
 // earlier streams are durable, and tells the agent which batches to resend.
 //
 // An error returned by Handle ends the stream. A batch that is itself at fault
-// does not end the stream: the batch is rejected, its loss is recorded, and its
-// definitions are kept because later batches use them.
+// does not end the stream; see batch_receiver.h.
 
 #ifndef FLEETPERF_AGGREGATOR_INGEST_SESSION_H_
 #define FLEETPERF_AGGREGATOR_INGEST_SESSION_H_
@@ -15,20 +14,18 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "aggregator/ingest/agent_link.h"
 #include "aggregator/ingest/agent_machines.h"
+#include "aggregator/ingest/batch_receiver.h"
+#include "aggregator/ingest/definition_receiver.h"
 #include "aggregator/ingest/epoch.h"
 #include "aggregator/ingest/plan_exchange.h"
 #include "aggregator/ingest/received_batch.h"
@@ -113,7 +110,7 @@ class Session : public std::enable_shared_from_this<Session> {
   }
   // The maximum time that a tick waits at the agent.
   absl::Duration batch_period() const { return batch_period_; }
-  uint64_t rejected_batches() const;
+  uint64_t rejected_batches() const { return batches_.rejected(); }
   // The number of violations by limit name.
   std::map<std::string, uint64_t> limits_broken() const {
     return throttle_.limits_broken();
@@ -124,8 +121,6 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
  private:
-  // Returns a share of no bytes for batches of the certificate.
-  CallerQuota::Share MemoryOfHolder() const;
   absl::Status HandleMessage(v1::CollectRequest request);
   absl::Status HandleHello(const v1::Hello& hello);
   absl::Status TakeEpochs(const v1::Hello& hello);
@@ -137,44 +132,10 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status HandleDictionary(v1::Dictionary dictionary);
   absl::Status HandleCatalogue(const v1::Catalogue& catalogue);
 
-  // Charges what a batch's elements cost besides their bytes.
-  void ChargeElements(const BatchCounts& counts);
-  absl::Status TakeDefinitions(const BatchContents& contents,
-                               ReceivedBatch* received);
-  absl::Status TakeSamples(const absl::StatusOr<BatchContents>& contents,
-                           ReceivedBatch* received);
-  absl::Status Decode(Epoch& epoch, const BatchContents& contents,
-                      ReceivedBatch* received);
-  // Returns whether the batch is already stored under the epoch that its own
-  // epoch was forked from. Returns Unavailable if the store cannot tell.
-  absl::StatusOr<bool> IsCopy(const ReceivedBatch& received) const;
-  // Asks the agent to pause if it has exceeded its budgets.
-  absl::Status ChargeSamples(const ReceivedBatch& received);
-  bool IsBehind(const ReceivedBatch& received) const;
-  void Reject(const absl::Status& reason, const BatchContents& contents,
-              ReceivedBatch* received);
-  // Removes content that definitions must not have.
-  void Bound(v1::Definitions* definitions);
-  // Records the agent as the speaker for these machines and adds new ones to
-  // the fleet.
-  absl::Status EnterMachines(const std::set<std::string>& machines);
-  // Applies definitions to the epoch's dictionary, and removes those that
-  // change earlier ones. Logs and skips invalid definitions; batches that use
-  // them are rejected later. Those of a Dictionary are stored first, and its
-  // instances are left out of memory.
-  absl::Status ApplyDefinitions(Epoch& epoch, bool is_dictionary,
-                                v1::Definitions* definitions);
-  absl::Status EnterDefined(const v1::Definitions& definitions);
-  // Logs a fault of a definition. Returns other errors.
-  absl::Status NoteFaultyDefinition(absl::string_view action,
-                                    const absl::Status& fault);
-
   Ingest& ingest_;
   const PeerIdentity peer_;
-  const std::string holder_;
   const std::string address_;
   const std::shared_ptr<AgentLink> link_;
-  const CallerQuota::Share batch_memory_;  // of nothing, to ask for the others
 
   // The fields set by Hello, before other threads see the session.
   std::string agent_;    // its canonical name
@@ -182,23 +143,17 @@ class Session : public std::enable_shared_from_this<Session> {
   uint64_t epoch_id_ = 0;
   std::string catalogue_hash_;
   absl::Duration batch_period_;
-  absl::Duration hello_skew_;  // the agent's clock minus the aggregator's
   absl::flat_hash_map<uint64_t, std::shared_ptr<Epoch>> epochs_;
-  // The epoch that an epoch was forked from, by the id of the latter.
-  absl::flat_hash_map<uint64_t, std::shared_ptr<Epoch>> origins_;
-  // Epochs whose complete dictionary arrived on this stream. An id that is
-  // undefined there now stays undefined.
-  absl::flat_hash_set<uint64_t> complete_epochs_;
-  size_t dictionary_instances_ = 0;  // of the dictionary being received
   AgentMachines machines_;
   Throttle throttle_;
+  DefinitionReceiver definitions_;
+  BatchReceiver batches_;
   PlanExchange plans_;
   const absl::Duration reconnect_at_;  // Clock::Monotonic()
 
   mutable absl::Mutex mutex_;
   bool is_welcomed_ ABSL_GUARDED_BY(mutex_) = false;
   bool live_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t rejected_batches_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace fleetperf::aggregator
