@@ -20,29 +20,6 @@ constexpr absl::Duration kMaxInFlight = absl::Seconds(5);
 // The lag from which on an agent counts as behind.
 constexpr absl::Duration kLagToCount = absl::Minutes(1);
 
-// Converts an agent's answer to instance names, or to the error described at
-// EnumerateInstances.
-Ingest::InstanceNames NamesOf(bool asked,
-                              const std::optional<v1::InstanceList>& answer,
-                              const std::string& machine) {
-  if (!asked) {
-    return absl::UnavailableError(
-        absl::StrCat("the agent of ", machine, " is not connected"));
-  }
-  if (!answer.has_value()) {
-    return absl::DeadlineExceededError(
-        absl::StrCat("the agent of ", machine, " does not answer"));
-  }
-  if (!answer->error().empty()) {
-    return absl::UnavailableError(answer->error());
-  }
-  std::vector<perflib::InstanceName> names;
-  for (const auto& instance : answer->instances()) {
-    names.push_back({instance.name(), instance.instance_id()});
-  }
-  return names;
-}
-
 }  // namespace
 
 Ingest::Ingest(Store* store, BatchObserver* observer, const Planner* planner,
@@ -418,61 +395,16 @@ Ingest::Lags Ingest::lags() const {
   return lags;
 }
 
-void Ingest::Ask(const std::string& machine, const perflib::Guid& counterset,
-                 Question* question) {
-  const std::shared_ptr<Session> session = SessionOf(machine);
-  if (session == nullptr) return;
-  question->agent = session->agent();
-  {
-    absl::MutexLock lock(&mutex_);
-    question->id = next_question_++;
-    questions_[question->id] = question;
-  }
-  v1::CollectResponse request;
-  request.mutable_enumerate_instances()->set_request_id(question->id);
-  request.mutable_enumerate_instances()->set_machine(machine);
-  request.mutable_enumerate_instances()->set_counterset(counterset.Bytes());
-  session->link().Send(std::move(request));
-}
-
 std::vector<Ingest::InstanceNames> Ingest::EnumerateInstances(
     const std::vector<std::string>& machines, const perflib::Guid& counterset,
     absl::Duration timeout) {
-  std::vector<Question> questions(machines.size());
-  for (size_t i = 0; i < machines.size(); ++i) {
-    Ask(machines[i], counterset, &questions[i]);
-  }
-  {
-    absl::MutexLock lock(&mutex_);
-    answered_.Await(&mutex_, timeout, [&] {
-      return std::all_of(
-          questions.begin(), questions.end(), [](const Question& question) {
-            return question.id == 0 || question.answer.has_value();
-          });
-    });
-    for (const Question& question : questions) questions_.erase(question.id);
-  }
-  std::vector<InstanceNames> names;
-  for (size_t i = 0; i < machines.size(); ++i) {
-    names.push_back(
-        NamesOf(questions[i].id != 0, questions[i].answer, machines[i]));
-  }
-  return names;
+  return instance_requests_.Enumerate(
+      machines, counterset, timeout,
+      [this](const std::string& machine) { return SessionOf(machine); });
 }
 
 void Ingest::TakeInstances(const std::string& agent, v1::InstanceList list) {
-  Cut(list.mutable_error(), kMaxReportBytes);
-  const absl::Status bounded = CheckInstances(list);
-  if (!bounded.ok()) {
-    list.clear_instances();
-    list.set_error(std::string(bounded.message()));
-  }
-  absl::MutexLock lock(&mutex_);
-  const auto found = questions_.find(list.request_id());
-  if (found == questions_.end()) return;      // the deadline has passed
-  if (found->second->agent != agent) return;  // asked another agent
-  found->second->answer = std::move(list);
-  answered_.Notify();
+  instance_requests_.Take(agent, std::move(list));
 }
 
 std::vector<std::shared_ptr<Session>> Ingest::Sessions() const {

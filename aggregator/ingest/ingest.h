@@ -36,6 +36,7 @@
 #include "aggregator/ingest/certificate_budgets.h"
 #include "aggregator/ingest/commit_queue.h"
 #include "aggregator/ingest/epoch.h"
+#include "aggregator/ingest/instance_requests.h"
 #include "aggregator/ingest/known_agents.h"
 #include "aggregator/ingest/name_conflicts.h"
 #include "aggregator/ingest/rate_budget.h"
@@ -44,9 +45,7 @@
 #include "aggregator/store/store.h"
 #include "base/logging.h"
 #include "base/os/clock.h"
-#include "base/wakeup.h"
 #include "perflib/guid.h"
-#include "perflib/query.h"
 
 namespace fleetperf::aggregator {
 
@@ -124,7 +123,7 @@ class Ingest {
   };
   Counts counts() const;
 
-  using InstanceNames = absl::StatusOr<std::vector<perflib::InstanceName>>;
+  using InstanceNames = InstanceRequests::InstanceNames;
   // Asks the machines' agents, concurrently, for the present instances of a
   // counterset. Returns their answers in the order of `machines`. Errors:
   // Unavailable if an agent is not connected or cannot list the instances,
@@ -221,16 +220,6 @@ class Ingest {
   }
 
  private:
-  struct Question {
-    std::string agent;
-    uint64_t id = 0;  // 0: not asked
-    std::optional<v1::InstanceList> answer;
-  };
-
-  // Sends `question` to the machine's agent, if it is connected.
-  void Ask(const std::string& machine, const perflib::Guid& counterset,
-           Question* question);
-
   // Reports that an agent was refused because `current` has its name.
   absl::Status RefuseName(const Session& current, const std::string& address);
   // Reports that `session` has replaced another one, `is_conflict` says whether
@@ -283,10 +272,8 @@ class Ingest {
   NameConflicts name_conflicts_ ABSL_GUARDED_BY(mutex_);
   // Machines that the store is removing, without the lock.
   std::set<std::string> forgetting_ ABSL_GUARDED_BY(mutex_);
-  std::map<uint64_t, Question*> questions_ ABSL_GUARDED_BY(mutex_);
-  uint64_t next_question_ ABSL_GUARDED_BY(mutex_) = 1;
   absl::BitGen random_ ABSL_GUARDED_BY(mutex_);
-  Wakeup answered_{&clock_};
+  InstanceRequests instance_requests_{&clock_};
   LogOncePerCause connection_log_{absl::Minutes(1)};  // by agent
 
   CommitQueue commits_;  // last: its thread uses the other members
