@@ -10,12 +10,12 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/cleanup/cleanup.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "aggregator/store/backup/backup.h"
 #include "aggregator/store/backup/repair.h"
+#include "aggregator/store/batch_indexer.h"
 #include "aggregator/store/compaction/compactor.h"
 #include "aggregator/store/export_reader.h"
 #include "aggregator/store/recent/recent_batches.h"
@@ -44,7 +44,6 @@ namespace fleetperf::aggregator {
 namespace {
 
 constexpr size_t kStoreIdSize = 16;
-constexpr size_t kMinQueriesToPrune = 1000;
 
 class RocksDbStore : public Store {
  public:
@@ -71,7 +70,7 @@ class RocksDbStore : public Store {
       const Dictionary::Limits& limits) override {
     ASSIGN_OR_RETURN(StoredEpoch stored, epochs_.Open(agent, epoch, limits));
     if (lost_definitions_.Ask(stored.number)) stored.lacks_definitions = true;
-    AddMachinesOf(agent, stored.number);
+    indexer_.AddMachinesOf(agent, stored.number);
     return stored;
   }
 
@@ -99,7 +98,9 @@ class RocksDbStore : public Store {
     RETURN_IF_ERROR(WriteDurably(&changes));
     mark_ = mark;
     synced_.Set(mark);
-    for (size_t i = 0; i < batches.size(); ++i) Learn(batches[i], times[i]);
+    for (size_t i = 0; i < batches.size(); ++i) {
+      indexer_.Add(batches[i], times[i]);
+    }
     lost_ticks_.Take(std::move(lost));
     return absl::OkStatus();
   }
@@ -133,7 +134,7 @@ class RocksDbStore : public Store {
     RETURN_IF_ERROR(database_->Write(&changes, Database::Durability::kProcess));
     if (!lost_definitions_.NoteReceived(epoch_number)) return absl::OkStatus();
     // LoadLog did not find definitions of the epoch's batches in the log.
-    return AddQueries(epoch_number);
+    return indexer_.AddQueries(epoch_number);
   }
 
   absl::Status Read(const ReadRequest& request,
@@ -270,8 +271,7 @@ class RocksDbStore : public Store {
 
   RocksDbStore(std::string directory, std::unique_ptr<Database> database,
                const Clock* clock, uint64_t max_recent_bytes)
-      : clock_(*clock),
-        directory_path_(std::move(directory)),
+      : directory_path_(std::move(directory)),
         database_(std::move(database)),
         synced_(directory_path_),
         definitions_(database_.get(), &schemas_),
@@ -282,6 +282,12 @@ class RocksDbStore : public Store {
         exports_(database_.get()),
         recent_(max_recent_bytes),
         machines_(database_.get(), &directory_),
+        indexer_({.definitions = &definitions_,
+                  .machines = &machines_,
+                  .directory = &directory_,
+                  .log = &log_.index(),
+                  .recent = &recent_,
+                  .clock = clock}),
         compactor_({.database = database_.get(),
                     .definitions = &definitions_,
                     .log = &log_,
@@ -356,36 +362,15 @@ class RocksDbStore : public Store {
     return mark;
   }
 
-  // A loss of all of an agent's machines counts for a machine even if the epoch
-  // has no samples of it: these samples may be the lost ones.
-  void AddMachinesOf(const std::string& agent, uint32_t epoch_number) {
-    machines_.ForEachOf(agent, [&](const std::string& machine) {
-      log_.index().AddMachine(machine, epoch_number);
-      recent_.AddMachine(machine, epoch_number);
-    });
-  }
-
-  // Makes the log's batches of an epoch searchable by the machines of its
-  // queries.
-  absl::Status AddQueries(uint32_t epoch_number) {
-    return definitions_.ForEachQuery(
-        epoch_number,
-        [&](const CollectedQuery& query) {
-          directory_.AddQuery(query);
-          log_.index().AddMachine(query.machine, epoch_number);
-        },
-        LogDamage);
-  }
-
   absl::Status LoadLog() {
     RETURN_IF_ERROR(log_.Load(LogDamage));
     RETURN_IF_ERROR(epochs_.Load(LogDamage));
     for (const uint32_t number : log_.index().Epochs()) {
-      RETURN_IF_ERROR(AddQueries(number));
+      RETURN_IF_ERROR(indexer_.AddQueries(number));
     }
     RETURN_IF_ERROR(epochs_.ForEachAgentInLog(
         [this](uint32_t number, const std::string& agent) {
-          AddMachinesOf(agent, number);
+          indexer_.AddMachinesOf(agent, number);
         },
         LogDamage));
     for (const std::string& machine : directory_.Machines()) {
@@ -396,60 +381,10 @@ class RocksDbStore : public Store {
     return absl::OkStatus();
   }
 
-  // Adds a durable batch to the directory and to the log's index.
-  void Learn(const BatchToCommit& batch, const BatchTimes& times) {
-    PruneQueries();
-    const absl::Duration arrival = clock_.Monotonic();
-    // Keyed by machine. Its queries may have different intervals.
-    std::map<std::string, absl::Time> newest;
-    for (const Frame& frame : batch.decoded->frames) {
-      auto& ticks = known_queries_[frame.query];
-      if (ticks == nullptr) {
-        ticks = directory_.AddQuery(*frame.query);
-        log_.index().AddMachine(frame.query->machine, batch.epoch_number);
-      }
-      if (!frame.clocks->empty()) {
-        const absl::Time time = perflib::TimeOf(frame.clocks->back());
-        ticks->Note(time, arrival);
-        const auto [entry, is_new] =
-            newest.try_emplace(frame.query->machine, time);
-        if (!is_new) entry->second = std::max(entry->second, time);
-      }
-    }
-    for (const auto& [machine, time] : newest) {
-      directory_.SetNewestSample(machine, time);
-    }
-    bool is_of_agent = false;
-    for (const Loss& loss : batch.decoded->losses) {
-      if (loss.machine.empty()) {
-        is_of_agent = true;  // counts for all known machines
-      } else {
-        log_.index().AddMachine(loss.machine, batch.epoch_number);
-      }
-    }
-    log_.index().Add(batch.epoch_number, batch.sequence, times);
-    recent_.Add(batch, times);
-    if (is_of_agent) {
-      AddMachinesOf(std::string(batch.agent), batch.epoch_number);
-    }
-  }
-
-  // Drops queries that no dictionary holds any more. Runs rarely, since it
-  // scans all known queries.
-  void PruneQueries() {
-    if (known_queries_.size() < 2 * queries_in_use_ + kMinQueriesToPrune)
-      return;
-    absl::erase_if(known_queries_, [](const auto& known) {
-      return known.first.use_count() == 1;
-    });
-    queries_in_use_ = known_queries_.size();
-  }
-
   absl::Status WriteDurably(Changes* changes) {
     return database_->Write(changes, Database::Durability::kPowerCut);
   }
 
-  const Clock& clock_;
   const std::string directory_path_;
   const std::unique_ptr<Database> database_;
   std::string id_;
@@ -466,18 +401,13 @@ class RocksDbStore : public Store {
   RecentBatches recent_;
   Directory directory_;
   MachineTable machines_;
+  BatchIndexer indexer_;
   // Held while batches move from the log to chunks.
   absl::Mutex layout_mutex_;
   Compactor compactor_;
   const SampleSources sources_;
   SampleReader reader_;
   ExportReader export_reader_;
-  // Used by Commit only: queries already in the directory and the log's index,
-  // and how many of them were in use at the last check.
-  absl::flat_hash_map<std::shared_ptr<const CollectedQuery>,
-                      std::shared_ptr<QueryTicks>>
-      known_queries_;
-  size_t queries_in_use_ = 0;
 
   absl::Mutex backup_mutex_;
 };
