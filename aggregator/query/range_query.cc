@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "aggregator/query/common_now.h"
 #include "aggregator/query/machine_answer.h"
 #include "aggregator/query/ordered_work.h"
 #include "aggregator/query/path_check.h"

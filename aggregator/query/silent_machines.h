@@ -25,6 +25,13 @@ inline constexpr absl::Duration kMissedFor = absl::Hours(24 * 7);
 // A clock that differs from the other machines' clocks by less is exact.
 inline constexpr absl::Duration kSkewToReport = absl::Seconds(2);
 
+// Returns the time up to which all machines of a query can have samples: the
+// earliest time of a machine's clock. Ignores clocks far behind the median,
+// which is the lower one of the two middle clocks. Returns std::nullopt if no
+// machine is selected.
+std::optional<absl::Time> CommonNow(const Selected& selected,
+                                    const MachineNow& now_of);
+
 // Returns the time of the frame's first tick in the range (its start is not in
 // it), if any.
 std::optional<absl::Time> FirstTickIn(const Frame& frame,
