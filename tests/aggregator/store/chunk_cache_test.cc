@@ -34,6 +34,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::kStart;
 using testing::OneDiskAgent;
+using testing::StatusIs;
 using testing::TestStore;
 
 // The head of a chunk without samples, with a tick a second.
