@@ -65,15 +65,17 @@ class RunningAgent : public Agent {
 
   void Reload(const Config& config) override {
     if (config.aggregators == config_.aggregators &&
+        config.aggregators_order == config_.aggregators_order &&
         config.labels == config_.labels && config.plan == config_.plan) {
       return;
     }
     uplink_->Disconnect();  // its thread uses the plan
     config_.aggregators = config.aggregators;
+    config_.aggregators_order = config.aggregators_order;
     config_.labels = config.labels;
     config_.plan = config.plan;
     plan_->SetOwn(config.plan);
-    uplink_->Connect(config.aggregators, config.labels);
+    uplink_->Connect(PreferredAggregators(config_), config.labels);
   }
 
   void Probe() const override { own_counters_.Read(); }
@@ -81,7 +83,7 @@ class RunningAgent : public Agent {
  private:
   void Connect() {
     uplink_ = std::make_unique<Uplink>(Uplink::Options{
-        .aggregators = config_.aggregators,
+        .aggregators = PreferredAggregators(config_),
         .credentials = [this] { return identity_->ForClient(); },
         .renew_certificate = [this] { renewal_.Run(); },
         .agent =

@@ -1,6 +1,9 @@
 #include "agent/config.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "agent/deliver/rendezvous.h"
 #include "base/address.h"
 #include "base/config/config.h"
 #include "base/os/files.h"
@@ -9,8 +12,31 @@
 #include "base/os/os.h"
 #include "base/status_macros.h"
 #include "base/text/printable.h"
+#include "base/text/suggest.h"
 
 namespace fleetperf::agent {
+namespace {
+
+void ReadAggregators(ConfigSection& root, Config* config) {
+  root.Read("aggregators", &config->aggregators);
+  if (config->aggregators.empty()) root.Error("aggregators", "is missing");
+  for (const std::string& address : config->aggregators) {
+    const absl::Status status = CheckAddress(address);
+    if (!status.ok()) root.Error("aggregators", status.message());
+  }
+  std::string order = "hash";
+  root.Read("aggregators_order", &order);
+  const std::vector<std::string> orders = {"hash", "listed"};
+  if (std::count(orders.begin(), orders.end(), order) == 0) {
+    root.Error("aggregators_order",
+               absl::StrCat("\"", order, "\" is not hash or listed",
+                            DidYouMean(order, orders)));
+  }
+  config->aggregators_order =
+      order == "listed" ? AggregatorsOrder::kListed : AggregatorsOrder::kHash;
+}
+
+}  // namespace
 
 absl::StatusOr<Config> LoadConfig(const std::string& path,
                                   const ConfigFlags& flags) {
@@ -26,12 +52,7 @@ absl::StatusOr<Config> ParseConfig(const std::string& text,
   Config config;
   root.Read("name", &config.name);
   if (!flags.name.empty()) config.name = flags.name;
-  root.Read("aggregators", &config.aggregators);
-  if (config.aggregators.empty()) root.Error("aggregators", "is missing");
-  for (const std::string& address : config.aggregators) {
-    const absl::Status status = CheckAddress(address);
-    if (!status.ok()) root.Error("aggregators", status.message());
-  }
+  ReadAggregators(root, &config);
   config.tls = ReadTlsFiles(root.Section("tls"));
   root.Read("labels", &config.labels);
   config.plan = ReadPlan(root);
@@ -72,6 +93,12 @@ absl::StatusOr<Config> ParseConfig(const std::string& text,
   RETURN_IF_ERROR(file.Finish());
   config.settings = file.settings();
   return config;
+}
+
+std::vector<std::string> PreferredAggregators(const Config& config) {
+  return config.aggregators_order == AggregatorsOrder::kListed
+             ? config.aggregators
+             : ByPreference(config.name, config.aggregators);
 }
 
 }  // namespace fleetperf::agent

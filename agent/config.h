@@ -17,13 +17,20 @@
 
 namespace fleetperf::agent {
 
+// The order in which an agent tries the aggregators of its list.
+enum class AggregatorsOrder {
+  kHash,    // by the agent's name (deliver/rendezvous.h), so that agents spread
+  kListed,  // as listed: the others are standbys of the first one
+};
+
 struct Config {
   // The machine's name in the store. The certificate must contain it.
   std::string name;
   // Whether the configuration or a flag sets the name, which is otherwise the
   // host's when the configuration was read.
   bool is_named = true;
-  std::vector<std::string> aggregators;  // "host:port", in any order
+  std::vector<std::string> aggregators;  // "host:port", as listed
+  AggregatorsOrder aggregators_order = AggregatorsOrder::kHash;
   TlsFiles tls;
   std::map<std::string, std::string> labels;
   Plan plan;
@@ -62,6 +69,10 @@ absl::StatusOr<Config> LoadConfig(const std::string& path,
 absl::StatusOr<Config> ParseConfig(const std::string& text,
                                    const std::string& path,
                                    const ConfigFlags& flags);
+
+// Returns the aggregators in the order in which the agent `config.name` tries
+// them.
+std::vector<std::string> PreferredAggregators(const Config& config);
 
 }  // namespace fleetperf::agent
 

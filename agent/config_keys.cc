@@ -10,10 +10,14 @@ constexpr ConfigKey kKeys[] = {
     {"name", "the machine's name in the store; the certificate must contain it",
      kRestart, "the host name"},
     {"aggregators",
-     "`host:port`, all aggregators in any order; the agent's name decides "
-     "which "
-     "one it prefers ([delivery.md](delivery.md#several-aggregators))",
+     "`host:port`, all aggregators; `aggregators_order` decides which one the "
+     "agent prefers ([delivery.md](delivery.md#several-aggregators))",
      kReload, "required"},
+    {"aggregators_order",
+     "`hash`: the agent's name decides, so that agents spread; `listed`: the "
+     "first that can be reached, so that the others are standbys "
+     "([scaling.md](../tasks/scaling.md#a-standby))",
+     kReload},
     {"tls.authority",
      "PEM file of the authorities that the aggregator's certificate must be "
      "from; read again when it changes, like the next two"},

@@ -50,7 +50,7 @@ absl::Status ReplayCapture(const Config& config, StopSignal& stop) {
   absl::Mutex mutex;
   absl::Status refused;  // guarded by mutex
   const Uplink uplink(Uplink::Options{
-      .aggregators = config.aggregators,
+      .aggregators = PreferredAggregators(config),
       .credentials = [&identity] { return identity->ForClient(); },
       .renew_certificate = [&renewal] { renewal.Run(); },
       .agent =

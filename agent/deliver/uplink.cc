@@ -14,7 +14,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "agent/deliver/rendezvous.h"
 #include "base/backoff.h"
 #include "base/log.h"
 #include "base/logging.h"
@@ -53,9 +52,7 @@ constexpr absl::Duration kDrainTime = absl::Seconds(2);
 
 class Uplink::Impl {
  public:
-  explicit Impl(Options options)
-      : options_(std::move(options)),
-        aggregators_(ByPreference(options_.agent.agent, options_.aggregators)) {
+  explicit Impl(Options options) : options_(std::move(options)) {
     // The listener runs on threads that take ticks, which must not wait for the
     // spool's file.
     delivery().SetBatchListener([this] {
@@ -97,10 +94,10 @@ class Uplink::Impl {
     });
   }
 
-  void Connect(const std::vector<std::string>& aggregators,
+  void Connect(std::vector<std::string> aggregators,
                std::map<std::string, std::string> labels) {
     absl::MutexLock lock(&mutex_);
-    aggregators_ = ByPreference(options_.agent.agent, aggregators);
+    options_.aggregators = std::move(aggregators);
     options_.agent.labels = std::move(labels);
     disconnecting_ = false;
     wakeup_.Notify();
@@ -258,7 +255,7 @@ class Uplink::Impl {
     while (!IsDisconnecting()) {
       NoteProgress();
       const std::string& address =
-          aggregators_[attempt++ % aggregators_.size()];
+          options_.aggregators[attempt++ % options_.aggregators.size()];
       reserve_.Release();
       const End end = RunStream(address);
       reserve_.Take();
@@ -501,10 +498,9 @@ class Uplink::Impl {
     if (response.has_throttle()) ++options_.counts->pauses;
   }
 
-  // Connect changes these two, while the uplink's thread waits.
+  // Connect changes parts of them, while the uplink's thread waits.
   Options options_;
-  std::vector<std::string> aggregators_;  // by preference
-  LogOncePerCause log_;                   // of all streams
+  LogOncePerCause log_;  // of all streams
   absl::Mutex mutex_;
   Wakeup wakeup_{options_.agent.clock};
   Wakeup stopped_{options_.agent.clock};  // of stopping_, for the watchdog
@@ -541,9 +537,9 @@ Uplink::~Uplink() = default;
 
 void Uplink::Disconnect() { impl_->Disconnect(); }
 
-void Uplink::Connect(const std::vector<std::string>& aggregators,
+void Uplink::Connect(std::vector<std::string> aggregators,
                      std::map<std::string, std::string> labels) {
-  impl_->Connect(aggregators, std::move(labels));
+  impl_->Connect(std::move(aggregators), std::move(labels));
 }
 
 }  // namespace fleetperf::agent

@@ -34,9 +34,9 @@ struct UplinkCounts {
 class Uplink {
  public:
   struct Options {
-    // "host:port", tried in the agent's order of preference (rendezvous.h).
-    // After a stream that got through, the order starts over. An aggregator
-    // that has another agent of this name is tried again.
+    // "host:port", tried in this order. After a stream that got through, the
+    // order starts over. An aggregator that has another agent of this name is
+    // tried again.
     std::vector<std::string> aggregators;
     // Returns the credentials of a connection that begins. Called on the
     // uplink's thread.
@@ -71,7 +71,7 @@ class Uplink {
   void Disconnect();
   // Connects again after Disconnect, with other settings. Needs no new thread,
   // which the system could refuse.
-  void Connect(const std::vector<std::string>& aggregators,
+  void Connect(std::vector<std::string> aggregators,
                std::map<std::string, std::string> labels);
 
  private:

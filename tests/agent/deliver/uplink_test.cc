@@ -19,7 +19,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "agent/deliver/catalogue.h"
-#include "agent/deliver/rendezvous.h"
 #include "tests/agent/deliver/fake_aggregator.h"
 #include "tests/agent/deliver/uplink_fixture.h"
 #include "tests/support/gate.h"
@@ -168,18 +167,12 @@ TEST_F(UplinkTest, EndsWhileItIsDisconnected) {
 }
 
 TEST_F(UplinkTest, MovesToTheNextAggregatorAndReturnsToTheFirst) {
-  std::optional<FakeAggregator> other(std::in_place);
-  const std::vector<std::string> addresses = {aggregator_->address(),
-                                              other->address()};
-  const std::string first = ByPreference("box", addresses).front();
-  std::optional<FakeAggregator>& preferred =
-      first == addresses[0] ? aggregator_ : other;
-  std::optional<FakeAggregator>& next =
-      first == addresses[0] ? other : aggregator_;
-  preferred.reset();
+  FakeAggregator other;
+  const std::string first = aggregator_->address();
+  aggregator_.reset();
   AddBatch();
-  Start(addresses);
-  FakeStream& moved = next->Accept();
+  Start({first, other.address()});
+  FakeStream& moved = other.Accept();
   EXPECT_TRUE(moved.Receive().has_hello());
   SendWelcome(moved, /*durable=*/0);
   EXPECT_THAT(ReceiveBatches(moved, 1), ElementsAre(1));
@@ -187,9 +180,9 @@ TEST_F(UplinkTest, MovesToTheNextAggregatorAndReturnsToTheFirst) {
   SendAck(moved, 1);
   EXPECT_TRUE(AllIsSettled());
 
-  preferred.emplace(first);
+  aggregator_.emplace(first);
   moved.End(grpc::Status::OK);  // as every hour
-  FakeStream& back = preferred->Accept();
+  FakeStream& back = aggregator_->Accept();
   EXPECT_TRUE(back.Receive().has_hello());
   SendWelcome(back, /*durable=*/0);
   AddBatch();
@@ -199,17 +192,12 @@ TEST_F(UplinkTest, MovesToTheNextAggregatorAndReturnsToTheFirst) {
 // Another aggregator would accept both agents of the name.
 TEST_F(UplinkTest, StaysWhereItsNameIsTaken) {
   FakeAggregator other;
-  const std::vector<std::string> addresses = {aggregator_->address(),
-                                              other.address()};
-  FakeAggregator& preferred =
-      ByPreference("box", addresses).front() == other.address() ? other
-                                                                : *aggregator_;
-  Start(addresses);
+  Start({aggregator_->address(), other.address()});
   for (int attempt = 0; attempt < 2; ++attempt) {
-    preferred.Accept().End(
+    aggregator_->Accept().End(
         {grpc::StatusCode::ALREADY_EXISTS, "another agent named \"box\""});
   }
-  FakeStream& accepted = preferred.Accept();
+  FakeStream& accepted = aggregator_->Accept();
   EXPECT_TRUE(accepted.Receive().has_hello());
   SendWelcome(accepted, /*durable=*/0);
   AddBatch();
