@@ -262,6 +262,17 @@ test('a chart is saved as a picture and as CSV', async () => {
   assert.equal((await saved('PNG')).subarray(1, 4).toString(), 'PNG');
 });
 
+test('the same view at another aggregator is one link away', async (t) => {
+  if (target.mock === undefined) return t.skip('only the mock names another aggregator');
+  await go('#/fleet?sort=state');
+  const link = page.getByRole('link', { name: 'agg-2.example' });
+  await link.waitFor();
+  assert.equal(await link.getAttribute('href'), 'https://agg-2.example:7445/#/fleet?sort=state');
+  await go('#/explore');
+  await page.waitForFunction(() => document.querySelector('.others a')?.href === 'https://agg-2.example:7445/#/explore');
+  return undefined;
+});
+
 test('the theme and the zone are chosen once', async () => {
   await go('#/explore');
   await page.getByRole('combobox', { name: 'Theme' }).selectOption('dark');

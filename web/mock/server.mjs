@@ -15,6 +15,7 @@ const TYPES = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '
 const CSP = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
   "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const PAGE = 1000;
+const OTHERS = [{ aggregator: 'agg-2.example:7443', page: 'https://agg-2.example:7445' }];
 
 const seconds = (duration) => Number.parseFloat(duration ?? '0');
 
@@ -116,6 +117,7 @@ function answer(fleet, streams, method, body, response) {
   const now = Date.now();
   switch (method) {
     case 'machines': return sendMachines(fleet, body, response);
+    case 'others': return sendJson(response, 200, { others: OTHERS });
     case 'countersets': return sendJson(response, 200, { countersets: fleet.countersets(fleet.select(body.machine, body.labels)) });
     case 'counters': {
       const counters = fleet.counters(body.counterset);

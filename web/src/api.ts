@@ -4,8 +4,8 @@
 import { readLines } from './ndjson.ts';
 import type {
   Counter, Counterset, CountersetsPage, CountersPage, ErrorBody, ExplainAnswer, FindAnswer,
-  FindRequest, Found, InstancesPage, Machine, MachineSelection, MachinesPage, QueryPart,
-  QueryRequest, SubscribeRequest, SubscriptionPart,
+  FindRequest, Found, InstancesPage, Machine, MachineSelection, MachinesPage, OtherAggregator,
+  QueryPart, QueryRequest, SubscribeRequest, SubscriptionPart,
 } from './wire.ts';
 
 const MACHINES_OF_PAGE = 1000;
@@ -89,6 +89,11 @@ export async function listMachines(
     use(page.machines ?? []);
     pageToken = page.nextPageToken ?? '';
   } while (pageToken !== '');
+}
+
+export async function listOthers(signal: AbortSignal): Promise<OtherAggregator[]> {
+  const answer: { others?: OtherAggregator[] } = await call('others', {}, signal);
+  return answer.others ?? [];
 }
 
 export async function listCountersets(

@@ -7,7 +7,7 @@
 
 import { displayText } from './display_text.ts';
 import { h, oncePerFrame, setText } from './dom.ts';
-import { STATE_TEXTS, type FleetModel } from './fleet_model.ts';
+import { isConnected, STATE_TEXTS, type FleetModel } from './fleet_model.ts';
 import { HEAT_LEVELS, heatColor, heatInk, heatLevel, themeColor } from './palette.ts';
 import { formatNumber } from './units.ts';
 
@@ -185,7 +185,7 @@ export class FleetCanvas {
         context.moveTo(right - inset, top + inset);
         context.lineTo(right - size + inset, top + size - inset);
         context.stroke();
-      } else if (state === 'away') {
+      } else if (!isConnected(state)) {
         context.strokeStyle = muted;
         context.setLineDash([2, 2]);
         context.strokeRect(this.xOf(i) + 0.75, top + 0.75, width - gap - 1.5, height - gap - 1.5);

@@ -6,13 +6,15 @@ import { unitOf } from './units.ts';
 import { secondsOf, type Machine, type Points, type Series } from './wire.ts';
 
 // In the order in which they need attention. The words are the command line's:
-// a machine that is not connected is missing if it is expected, else away; one
-// that is connected is idle if it has sent no sample since.
-export const STATES = ['missing', 'late', 'idle', 'away', 'up'] as const;
+// a machine that is not connected is missing if it is expected, else away; not
+// here if it is expected, and may be connected to another aggregator. One that
+// is connected is idle if it has sent no sample since.
+export const STATES = ['missing', 'late', 'idle', 'away', 'notHere', 'up'] as const;
 export type State = (typeof STATES)[number];
 
 export const STATE_TEXTS: Record<State, string> = {
-  missing: 'missing', late: 'late', idle: 'connected, no new samples', away: 'away', up: 'connected',
+  missing: 'missing', late: 'late', idle: 'connected, no new samples', away: 'away', notHere: 'not here',
+  up: 'connected',
 };
 
 // A lag below this comes from batching.
@@ -27,11 +29,16 @@ export interface MachineEntry {
   words: string; // for the filter, in lower case
 }
 
+export function isConnected(state: State): boolean {
+  return state !== 'missing' && state !== 'away' && state !== 'notHere';
+}
+
 export function stateOf(machine: Machine): State {
   if (machine.connected === true) {
     if (secondsOf(machine.lag) >= LATE_SECONDS) return 'late';
     return machine.noNewSamples === true ? 'idle' : 'up';
   }
+  if (machine.notHere === true) return 'notHere';
   return machine.expected === true ? 'missing' : 'away';
 }
 
@@ -67,7 +74,7 @@ export class FleetModel {
   private shownUnit = '';
   // The places of the machines shown, in order.
   shown: number[] = [];
-  counts: Record<State, number> = { missing: 0, late: 0, idle: 0, away: 0, up: 0 };
+  counts = noCounts();
   private filter = '';
   private sort: FleetSort = 'name';
 
@@ -86,7 +93,7 @@ export class FleetModel {
   // NaN if there is none now: the machine is not connected, or has sent none.
   value(place: number): number {
     const { state } = this.entries[place];
-    return state === 'missing' || state === 'away' ? NaN : this.values[place];
+    return isConnected(state) ? this.values[place] : NaN;
   }
 
   time(place: number): number {
@@ -99,7 +106,7 @@ export class FleetModel {
     const values = new Float64Array(entries.length).fill(NaN);
     const times = new Float64Array(entries.length).fill(NaN);
     const places = new Map<string, number>();
-    this.counts = { missing: 0, late: 0, idle: 0, away: 0, up: 0 };
+    this.counts = noCounts();
     entries.forEach((entry, place) => {
       const before = this.places.get(entry.name);
       if (before !== undefined) {
@@ -214,6 +221,10 @@ export class FleetModel {
     this.values[place] = largest;
     if (!Number.isNaN(time)) this.times[place] = time;
   }
+}
+
+function noCounts(): Record<State, number> {
+  return { missing: 0, late: 0, idle: 0, away: 0, notHere: 0, up: 0 };
 }
 
 function ranksOf(entries: readonly MachineEntry[]): Int32Array {

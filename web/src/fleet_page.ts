@@ -37,7 +37,7 @@ const LARGE_REFRESH_MS = 30_000;
 const FILTER_QUIET_MS = 120;
 const TIP_DISTANCE = 14;
 
-const MARKS: Record<State, string> = { missing: '✕', late: '◥', idle: '◥', away: '▢', up: '●' };
+const MARKS: Record<State, string> = { missing: '✕', late: '◥', idle: '◥', away: '▢', notHere: '▢', up: '●' };
 const SORTS: readonly FleetSort[] = ['name', 'value', 'state'];
 
 export class FleetPage implements Page {

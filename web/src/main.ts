@@ -8,6 +8,7 @@ import { EMPTY_QUESTION } from './question.ts';
 import { ExplorePage } from './explore_page.ts';
 import { FleetPage } from './fleet_page.ts';
 import { MachinePage } from './machine_page.ts';
+import { OtherPages } from './others.ts';
 import type { Navigate, Page } from './page.ts';
 import { applyTheme, currentTheme, currentZone, onSettings, setTheme, setZone } from './settings.ts';
 
@@ -23,6 +24,8 @@ const login = h('div', { class: 'login', role: 'alert', hidden: true },
   h('strong', {}, 'The session has ended. '),
   'Run ', h('code', {}, 'fleetperf web login'), ' and open the link that it prints. This page stays as it is: ',
   h('button', { type: 'button', onclick: () => location.reload() }, 'Try again'));
+
+const others = new OtherPages();
 
 let page: Page | undefined;
 let shown: View['page'] | undefined;
@@ -41,6 +44,7 @@ const navigate: Navigate = (view, replace = false) => {
 
 function show(): void {
   const view = parseAddress(location.hash);
+  others.show();
   for (const [name, link] of Object.entries(links)) {
     if (name === view.page) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
@@ -73,7 +77,7 @@ function header(): HTMLElement {
     h('a', { class: 'brand', href: formatAddress(DEFAULT_FLEET) },
       h('img', { src: 'favicon.svg', alt: '', width: 22, height: 22 }), 'fleetperf'),
     h('nav', { 'aria-label': 'Parts' }, links.fleet, links.explore),
-    h('span', { class: 'grow' }), zone, theme);
+    h('span', { class: 'grow' }), others.element, zone, theme);
 }
 
 applyTheme();
@@ -84,3 +88,4 @@ whenUnauthenticated(() => {
 onSettings(() => page?.onSettings());
 window.addEventListener('hashchange', show);
 show();
+void others.load();

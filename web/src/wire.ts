@@ -135,6 +135,12 @@ export interface Machine {
   certificateExpires?: string;
   noNewSamples?: boolean;
   conflictingAddress?: string;
+  notHere?: boolean; // it may be connected to another aggregator
+}
+
+export interface OtherAggregator {
+  aggregator?: string; // host:port
+  page?: string; // https://...
 }
 
 export interface MachinesPage {

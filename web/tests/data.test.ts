@@ -116,5 +116,6 @@ test('a connected machine without samples is not only connected', () => {
   assert.equal(STATE_TEXTS[stateOf({ connected: true, noNewSamples: true })], 'connected, no new samples');
   assert.equal(STATE_TEXTS[stateOf({ connected: true, noNewSamples: true, lag: '60s' })], 'late');
   assert.equal(STATE_TEXTS[stateOf({ expected: true, noNewSamples: false })], 'missing');
+  assert.equal(STATE_TEXTS[stateOf({ expected: true, notHere: true })], 'not here');
   assert.equal(STATE_TEXTS[stateOf({})], 'away');
 });
