@@ -170,8 +170,8 @@ class RunningAggregator : public Aggregator {
     certificate_watch_ = std::make_unique<CertificateWatch>(
         std::move(identities), std::move(revoked), server_.get(), &clock_);
     if (config_.exporting.has_value()) {
-      exporter_ =
-          std::make_unique<Exporter>(*config_.exporting, store_.get(), &clock_);
+      exporter_ = std::make_unique<Exporter>(*config_.exporting, expectation(),
+                                             store_.get(), &clock_);
     }
     own_counters_ = std::make_unique<OwnCounterset>(
         MakeOwnCounters({.store = store_.get(),
@@ -220,6 +220,21 @@ class RunningAggregator : public Aggregator {
   }
   QueryAnswers queries() { return QueryAnswers(scope_.get(), &quota_); }
 
+  Expectation expectation() const {
+    return {.aggregator = config_.name,
+            .machines = [this] { return *expected_->names(); }};
+  }
+
+  web::MetricsParts scrapes() {
+    return {
+        .store = store_.get(),
+        .now_of = [this](const std::string& machine) { return NowOf(machine); },
+        .quota = &quota_,
+        .paths = config_.exporting.has_value() ? config_.exporting->paths
+                                               : std::vector<std::string>(),
+        .expectation = expectation()};
+  }
+
   // Returns the certificate that the page shows to browsers.
   absl::StatusOr<std::shared_ptr<TlsIdentity>> LoadPageIdentity() {
     if (config_.web.certificate.empty()) return identity_;
@@ -231,23 +246,15 @@ class RunningAggregator : public Aggregator {
 
   absl::Status ServePage(std::shared_ptr<TlsIdentity> own) {
     ASSIGN_OR_RETURN(
-        page_,
-        web::WebPage::Start(
-            {.listen = config_.web.listen,
-             .address_file = config_.web.address_file,
-             .public_url = config_.web.public_url,
-             .own = std::move(own),
-             .authority = identity_,
-             .clients = clients_,
-             .clock = &clock_},
-            lists(), queries(), subscriptions_.get(),
-            {.store = store_.get(),
-             .now_of =
-                 [this](const std::string& machine) { return NowOf(machine); },
-             .quota = &quota_,
-             .paths = config_.exporting.has_value()
-                          ? config_.exporting->paths
-                          : std::vector<std::string>()}));
+        page_, web::WebPage::Start({.listen = config_.web.listen,
+                                    .address_file = config_.web.address_file,
+                                    .public_url = config_.web.public_url,
+                                    .own = std::move(own),
+                                    .authority = identity_,
+                                    .clients = clients_,
+                                    .clock = &clock_},
+                                   lists(), queries(), subscriptions_.get(),
+                                   scrapes()));
     return absl::OkStatus();
   }
 

@@ -224,9 +224,7 @@ absl::Status ExportShard::ExportAll() {
   }
   std::vector<std::string> machines;
   for (std::string& machine : directory.Machines()) {
-    if (std::hash<std::string>()(machine) % options_.count == options_.number) {
-      machines.push_back(std::move(machine));
-    }
+    if (IsOwn(machine)) machines.push_back(std::move(machine));
   }
   // Continues where an error ended the last time, so that each machine has its
   // turn.
@@ -235,6 +233,7 @@ absl::Status ExportShard::ExportAll() {
               machines.end());
   RETURN_IF_ERROR(
       ExportMachines(machines, paths.has_value() ? &*paths : nullptr));
+  RETURN_IF_ERROR(ExportExpected(paths.has_value() ? &*paths : nullptr));
   RETURN_IF_ERROR(EndSilent(start, paths.has_value() ? &*paths : nullptr));
   if (!passed_over_.ok()) {
     NoteFailure(passed_over_);
@@ -265,6 +264,33 @@ absl::Status ExportShard::ExportMachines(
     requests = requests_;
   }
   next_.clear();
+  return absl::OkStatus();
+}
+
+bool ExportShard::IsOwn(const std::string& machine) const {
+  return std::hash<std::string>()(machine) % options_.count == options_.number;
+}
+
+absl::Status ExportShard::ExportExpected(const PathSet* paths) {
+  auto expected =
+      ExpectedSeries(options_.expectation, paths, store_.directory());
+  std::erase_if(expected,
+                [this](const auto& one) { return !IsOwn(one.first); });
+  ExportSample sample{.unix_millis = absl::ToUnixMillis(clock_.Now()),
+                      .value = 1};
+  for (const auto& [machine, labels] : expected) {
+    request_.BeginMachine();
+    RETURN_IF_ERROR(Add(labels, {&sample, 1}));
+  }
+  sample.value = StaleMarker();
+  for (const auto& [machine, labels] : expected_) {
+    const auto still = expected.find(machine);
+    if (still != expected.end() && still->second == labels) continue;
+    request_.BeginMachine();
+    RETURN_IF_ERROR(Add(labels, {&sample, 1}));
+  }
+  RETURN_IF_ERROR(Flush());
+  expected_ = std::move(expected);
   return absl::OkStatus();
 }
 

@@ -8,7 +8,8 @@
 //
 // The series of a machine end with staleness markers once nothing has arrived
 // of it for six minutes, or longer than its intervals explain, once it was
-// forgotten, or when its labels change.
+// forgotten, or when its labels change. Each pass also sends a value of the
+// series of each expected machine (expected_series.h).
 
 #ifndef FLEETPERF_AGGREGATOR_EXPORT_EXPORT_SHARD_H_
 #define FLEETPERF_AGGREGATOR_EXPORT_EXPORT_SHARD_H_
@@ -16,6 +17,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,6 +28,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "aggregator/export/active_machine.h"
+#include "aggregator/export/expected_series.h"
 #include "aggregator/export/exported_schema.h"
 #include "aggregator/export/machine_encoder.h"
 #include "aggregator/export/raw_epochs.h"
@@ -59,7 +62,8 @@ class ExportShard {
     std::vector<std::string> paths;  // empty: all counters
     bool raw = false;                // whether raw series are sent, too
     absl::Duration interval;         // between two looks at the store
-    size_t number = 0;               // of `count` shards
+    Expectation expectation;
+    size_t number = 0;  // of `count` shards
     size_t count = 1;
     // Of one machine, before others get their turns.
     uint64_t samples_of_turn = 1'000'000;
@@ -82,6 +86,10 @@ class ExportShard {
   absl::Status ExportMachines(const std::vector<std::string>& machines,
                               const PathSet* paths);
   absl::Status Export(const std::string& machine, const PathSet* paths);
+  // Sends the series of expected machines, and ends those of machines that are
+  // no longer expected or have other labels.
+  absl::Status ExportExpected(const PathSet* paths);
+  bool IsOwn(const std::string& machine) const;
   // Ends the series of machines that have gone by the start of a pass, and
   // sends the request.
   absl::Status EndSilent(absl::Duration start, const PathSet* paths);
@@ -127,6 +135,7 @@ class ExportShard {
   bool is_sent_ = false;     // whether the engine has all that progress_ is of
   uint64_t found_lost_ = 0;  // by the reads that progress_ is of
   absl::flat_hash_map<std::string, ActiveMachine> active_;
+  std::map<std::string, std::string> expected_;  // the series that were sent
   // Whether a machine has more samples than its turn had time for.
   bool is_any_left_ = false;
   // As oldest_, of machines of which this pass leaves samples.

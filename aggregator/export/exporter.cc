@@ -5,8 +5,8 @@
 
 namespace fleetperf::aggregator {
 
-Exporter::Exporter(const ExportConfig& config, Store* store,
-                   const Clock* clock) {
+Exporter::Exporter(const ExportConfig& config, const Expectation& expectation,
+                   Store* store, const Clock* clock) {
   const auto count = static_cast<size_t>(config.shards);
   for (size_t number = 0; number < count; ++number) {
     shards_.push_back(std::make_unique<ExportShard>(
@@ -14,6 +14,7 @@ Exporter::Exporter(const ExportConfig& config, Store* store,
                              .paths = config.paths,
                              .raw = config.raw,
                              .interval = config.interval,
+                             .expectation = expectation,
                              .number = number,
                              .count = count},
         store, clock));

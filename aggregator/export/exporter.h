@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "aggregator/engine/engine_target.h"
+#include "aggregator/export/expected_series.h"
 #include "aggregator/export/export_shard.h"
 #include "aggregator/store/store.h"
 #include "base/os/clock.h"
@@ -28,7 +29,8 @@ struct ExportConfig {
 class Exporter {
  public:
   // The store must keep cursors. The pointers must outlive the exporter.
-  Exporter(const ExportConfig& config, Store* store, const Clock* clock);
+  Exporter(const ExportConfig& config, const Expectation& expectation,
+           Store* store, const Clock* clock);
   ~Exporter();
 
   // The counts of all shards, and the longest lag.

@@ -76,6 +76,7 @@ class FleetScrape {
       if (request_.on_left_out) request_.on_left_out(machine, status);
     }
     if (left_out_ > 0 && left_out_ == machines) return error_;
+    RETURN_IF_ERROR(AddExpected());
     if (!beyond_share_.empty()) {
       text_.AddLeftOut(beyond_share_, "beyond the share of its certificate");
     }
@@ -107,6 +108,21 @@ class FleetScrape {
                        "/metrics?path=\\Memory\\*"));
     }
     bytes_of_holder += bytes;
+    return AddToText(values);
+  }
+
+  absl::Status AddExpected() {
+    NewestValues values;
+    for (auto& [machine, labels] :
+         ExpectedSeries(request_.expectation, paths_, store_.directory())) {
+      values[labels] = {
+          .unix_millis = absl::ToUnixMillis(request_.now_of(machine)),
+          .value = 1};
+    }
+    return AddToText(values);
+  }
+
+  absl::Status AddToText(const NewestValues& values) {
     const absl::Status added = AddTo(&text_, values, request_.max_bytes);
     is_full_ = !added.ok();
     return added;

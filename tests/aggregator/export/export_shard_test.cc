@@ -3,11 +3,14 @@
 #include <snappy.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "tests/support/disk_agent.h"
 #include "tests/support/http_server.h"
 #include "tests/support/simulated_clock.h"
@@ -117,6 +120,13 @@ class ExportShardTest : public ::testing::Test {
         ExportShard::Options{.target = {.url = server_.url()},
                              .raw = raw,
                              .interval = kInterval,
+                             .expectation = {.aggregator = "agg-1",
+                                             .machines =
+                                                 [this] {
+                                                   absl::MutexLock lock(
+                                                       &mutex_);
+                                                   return expected_;
+                                                 }},
                              .samples_of_turn = samples_of_turn_},
         &troubled_, &clock_);
   }
@@ -133,6 +143,8 @@ class ExportShardTest : public ::testing::Test {
   const uint32_t disk_ = agent_.Disk("C:");
   HttpServer server_;
   uint64_t samples_of_turn_ = 1'000'000;
+  absl::Mutex mutex_;
+  std::set<std::string> expected_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<ExportShard> shard_;
 };
 
@@ -316,6 +328,43 @@ TEST_F(ExportShardTest, SamplesAreNotSentAgainIfOnlyTheirProgressIsNotStored) {
   for (size_t i = 1; i < requests.size(); ++i) {
     EXPECT_TRUE(HasEnd(requests[i].body));
   }
+}
+
+// Expected machines have a series from the start, and until they are no longer
+// expected, whether an agent is connected or not.
+TEST_F(ExportShardTest, ExpectedMachinesHaveASeriesWhileTheyAreExpected) {
+  const auto expect = [&](std::set<std::string> machines) {
+    absl::MutexLock lock(&mutex_);
+    expected_ = std::move(machines);
+  };
+  expect({"web-7", "web-8"});
+  Start();
+  clock_.AwaitWaiting(kInterval);
+  EXPECT_EQ(shard_->counts().samples, 2);
+  expect({"web-8"});
+  clock_.Advance(kInterval);
+  clock_.AwaitWaiting(kInterval);
+  expect({});
+  clock_.Advance(kInterval);
+  clock_.AwaitWaiting(kInterval);
+  clock_.Advance(kInterval);
+  clock_.AwaitWaiting(kInterval);
+  const auto requests = server_.requests();
+  ASSERT_EQ(requests.size(), 3);
+  const std::string both = Uncompress(requests[0].body);
+  for (const absl::string_view text : {"fleetperf_machine_expected", "web-7",
+                                       "web-8", "aggregator", "agg-1"}) {
+    EXPECT_TRUE(absl::StrContains(both, text)) << text;
+  }
+  EXPECT_FALSE(HasEnd(requests[0].body));
+  const std::string first_ends = Uncompress(requests[1].body);
+  EXPECT_TRUE(absl::StrContains(first_ends, "web-7"));
+  EXPECT_TRUE(absl::StrContains(first_ends, "web-8"));
+  EXPECT_THAT(EndTimes(requests[1].body), ::testing::SizeIs(1));
+  const std::string last_ends = Uncompress(requests[2].body);
+  EXPECT_FALSE(absl::StrContains(last_ends, "web-7"));
+  EXPECT_TRUE(absl::StrContains(last_ends, "web-8"));
+  EXPECT_THAT(EndTimes(requests[2].body), ::testing::SizeIs(1));
 }
 
 TEST_F(ExportShardTest, SeriesEndWithTheirLabels) {

@@ -3,6 +3,7 @@
 #include "aggregator/export/scrape.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -270,6 +271,30 @@ TEST_F(ScrapeTest, LabelsOfMachinesAreThoseOfSeries) {
   ASSERT_OK(agent_.Send());
   EXPECT_THAT(Text(1), HasSubstr("{instance=\"C:\",machine=\"web-1\","
                                  "role=\"db\"} 5"));
+}
+
+// web-7 has never been connected; other aggregators may have it.
+TEST_F(ScrapeTest, HasExpectedMachinesWithTheirLabels) {
+  store_->SetLabelRules(LabelRules(
+      {{.machines = {perflib::Pattern("web-7")}, .labels = {{"role", "db"}}}}));
+  agent_.Ticks(1, 1, {{agent_.Disk("C:"), 5}});
+  ASSERT_OK(agent_.Send());
+  request_.expectation = {.aggregator = "agg-1", .machines = [] {
+                            return std::set<std::string>{"web-1", "web-7"};
+                          }};
+  const std::string expected =
+      "# TYPE fleetperf_machine_expected gauge\n"
+      "fleetperf_machine_expected{aggregator=\"agg-1\",machine=\"web-1\"} 1 "
+      "1800000009.000\n"
+      "fleetperf_machine_expected{aggregator=\"agg-1\",machine=\"web-7\","
+      "role=\"db\"} 1 1800000009.000\n";
+  EXPECT_EQ(Text(9),
+            absl::StrCat(kQueueType, Line("queue_length", "web-1", "C:", 5, 1),
+                         expected, "# EOF\n"));
+  EXPECT_EQ(Text(9, {"\\\\web-7\\Disk(*)\\*"}),
+            "# TYPE fleetperf_machine_expected gauge\n"
+            "fleetperf_machine_expected{aggregator=\"agg-1\",machine=\"web-7\","
+            "role=\"db\"} 1 1800000009.000\n# EOF\n");
 }
 
 TEST_F(ScrapeTest, IsBounded) {
