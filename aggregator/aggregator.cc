@@ -67,8 +67,8 @@ class RunningAggregator : public Aggregator {
     }
     ingest_ = std::make_unique<Ingest>(store_.get(), hub_.get(), planner_.get(),
                                        limits, clock);
-    expected_ = std::make_unique<ExpectedMachines>(ingest_.get(),
-                                                   config.expected_machines);
+    expected_ = std::make_unique<ExpectedMachines>(
+        ingest_.get(), config.expected_machines, !config.others.empty());
     guard_ = std::make_unique<ClockGuard>(store_.get(), clock);
     maintenance_ = std::make_unique<Maintenance>(store_.get(), config.retention,
                                                  guard_.get(), clock);
@@ -107,6 +107,7 @@ class RunningAggregator : public Aggregator {
     services_.push_back(MakePlanService(store_.get(), fleet_.get(),
                                         ingest_.get(), planner_.get()));
     AdministrationParts administration = {.name = config.name,
+                                          .others = config.others,
                                           .store = store_.get(),
                                           .ingest = ingest_.get(),
                                           .expected = expected_.get(),
@@ -249,6 +250,7 @@ class RunningAggregator : public Aggregator {
         page_, web::WebPage::Start({.listen = config_.web.listen,
                                     .address_file = config_.web.address_file,
                                     .public_url = config_.web.public_url,
+                                    .others = config_.others,
                                     .own = std::move(own),
                                     .authority = identity_,
                                     .clients = clients_,

@@ -154,6 +154,30 @@ void ReadListen(ConfigSection& root, std::string* listen) {
   if (!status.ok()) root.Error("listen", status.message());
 }
 
+// Notes an error unless the address of a page is empty or begins with https://.
+void CheckPage(ConfigSection& section, absl::string_view key,
+               const std::string& page) {
+  if (page.empty()) return;
+  if (!absl::StartsWith(page, "https://") || absl::EndsWith(page, "/")) {
+    section.Error(key,
+                  "must begin with https:// and not end with /: "
+                  "\"https://fleetperf.example\"");
+  }
+}
+
+std::vector<OtherAggregator> ReadOthers(ConfigSection& root) {
+  std::vector<OtherAggregator> others;
+  for (ConfigSection entry : root.Sections("others")) {
+    OtherAggregator& other = others.emplace_back();
+    entry.Require("aggregator", &other.address);
+    const absl::Status status = CheckAddress(other.address);
+    if (!status.ok()) entry.Error("aggregator", status.message());
+    entry.Read("page", &other.page);
+    CheckPage(entry, "page", other.page);
+  }
+  return others;
+}
+
 void ReadWeb(ConfigSection root, WebConfig* config) {
   ConfigSection web = root.Section("web");
   web.Read("listen", &config->listen);
@@ -171,13 +195,7 @@ void ReadWeb(ConfigSection root, WebConfig* config) {
   }
   if (!config->key.empty()) config->key = FindCredential(config->key);
   web.Read("public_url", &config->public_url);
-  if (!config->public_url.empty() &&
-      (!absl::StartsWith(config->public_url, "https://") ||
-       absl::EndsWith(config->public_url, "/"))) {
-    web.Error("public_url",
-              "must begin with https:// and not end with /: "
-              "\"https://fleetperf.example\"");
-  }
+  CheckPage(web, "public_url", config->public_url);
 }
 
 }  // namespace
@@ -223,6 +241,7 @@ absl::StatusOr<Config> ParseConfig(const std::string& text,
   agents.Read("catch_up_samples_per_second",
               &config.ingest.catch_up_samples_per_second, 1, kMaxValue);
   ReadExpectedMachines(root, &config.expected_machines);
+  config.others = ReadOthers(root);
   ConfigSection subscriptions = root.Section("subscriptions");
   subscriptions.Read("max_live_machines",
                      &config.subscriptions.max_live_machines, 0, kMaxValue);

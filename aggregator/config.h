@@ -17,6 +17,7 @@
 #include "aggregator/maintenance/maintenance.h"
 #include "aggregator/plan/plan_entry.h"
 #include "aggregator/samples/label_rules.h"
+#include "aggregator/services/other_aggregator.h"
 #include "aggregator/subscribe/hub.h"
 #include "base/config/config.h"
 #include "base/logging.h"
@@ -48,6 +49,7 @@ struct Config {
   IngestLimits ingest;
   HubLimits subscriptions;
   std::set<std::string> expected_machines;  // canonical names
+  std::vector<OtherAggregator> others;      // of the fleet
   LabelRules machine_labels;
   std::vector<PlanEntry> plans;
   std::optional<ExportConfig> exporting;

@@ -83,6 +83,17 @@ constexpr ConfigKey kKeys[] = {
      "them as missing while no agent collects from them, also before the first "
      "one has ([alerting.md](../tasks/alerting.md#missing-machines))",
      kReload, "none"},
+    {"others",
+     "the other aggregators of the fleet, to which machines may be connected: "
+     "an expected machine that is not connected is `not here`, instead of "
+     "missing ([scaling.md](../tasks/scaling.md))",
+     kRestart, "none"},
+    {"others[].aggregator",
+     "`host:port`, as in `aggregators` of the command line"},
+    {"others[].page",
+     "the address of its page, to which the page links: "
+     "`https://agg-2.example:7445`",
+     kRestart, "none: it has no page"},
     {"machine_labels",
      "labels that the aggregator adds to those of agents, replaces or removes; "
      "of entries that set the same label of a machine, the last one holds "

@@ -35,6 +35,24 @@ std::string Describe(const v1::ForgottenMachine& machine) {
       AgeText(FromProto(machine.newest_sample()), Clock::Real().Now()));
 }
 
+absl::Status PrintLoginLink(const Connection& connection) {
+  grpc::ClientContext context;
+  context.set_deadline(RpcDeadline(kCallDeadline));
+  v1::MakeLoginLinkResponse response;
+  const auto stub = v1::AdministrationService::NewStub(connection.channel());
+  RETURN_IF_ERROR(
+      connection.Explain(stub->MakeLoginLink(&context, {}, &response)));
+  PutLine(Printable(response.url()));
+  return absl::OkStatus();
+}
+
+absl::Status PrintLoginLinkOf(const std::string& aggregator,
+                              ConnectionFlags flags) {
+  flags.aggregator = aggregator;
+  ASSIGN_OR_RETURN(const Connection connection, Connection::Open(flags));
+  return PrintLoginLink(connection);
+}
+
 }  // namespace
 
 absl::Status ForgetMachines(const Connection& connection,
@@ -87,15 +105,23 @@ absl::Status Backup(const Connection& connection,
   return absl::OkStatus();
 }
 
-absl::Status MakeLoginLink(const Connection& connection) {
+absl::Status MakeLoginLinks(const Connection& connection,
+                            const ConnectionFlags& flags) {
+  RETURN_IF_ERROR(PrintLoginLink(connection));
   grpc::ClientContext context;
   context.set_deadline(RpcDeadline(kCallDeadline));
-  v1::MakeLoginLinkResponse response;
+  v1::GetStatusResponse status;
   const auto stub = v1::AdministrationService::NewStub(connection.channel());
-  RETURN_IF_ERROR(
-      connection.Explain(stub->MakeLoginLink(&context, {}, &response)));
-  PutLine(Printable(response.url()));
-  return absl::OkStatus();
+  RETURN_IF_ERROR(connection.Explain(stub->GetStatus(&context, {}, &status)));
+  bool all = true;
+  for (const v1::OtherAggregator& other : status.others()) {
+    if (other.page().empty()) continue;
+    const absl::Status printed = PrintLoginLinkOf(other.aggregator(), flags);
+    if (printed.ok()) continue;
+    all = false;
+    std::fprintf(stderr, "%s\n", Printable(printed.message()).c_str());
+  }
+  return all ? absl::OkStatus() : MissingError(AlreadyReported());
 }
 
 }  // namespace fleetperf::cli

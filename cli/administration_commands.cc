@@ -119,6 +119,7 @@ void AddStatusCommands(Command& app, Arguments& arguments) {
 }
 
 void AddWebCommands(Command& app, Arguments& arguments) {
+  const Arguments* a = &arguments;
   Command web =
       app.AddCommand("web", "Use the aggregator's page with a browser");
   web.SetFooter(
@@ -127,10 +128,12 @@ void AddWebCommands(Command& app, Arguments& arguments) {
       "Run a command with --help to see its flags and examples.");
   AddCommand(web, arguments, "login",
              "Print a link that logs a browser in with your rights. It works "
-             "once, for five minutes; the session lasts 12 hours at most",
+             "once, for five minutes; the session lasts 12 hours at most. If "
+             "the aggregator's configuration names others, print a link for "
+             "the page of each",
              "  fleetperf web login\n",
-             Connected(arguments, [](const Connection& connection) {
-               return MakeLoginLink(connection);
+             Connected(arguments, [a](const Connection& connection) {
+               return MakeLoginLinks(connection, a->connection);
              }));
 }
 

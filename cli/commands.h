@@ -146,8 +146,12 @@ absl::Status ShowStatus(const Connection& connection, Format format,
 // Confirms that the aggregator's clock is right after it jumped.
 absl::Status ConfirmClock(const Connection& connection);
 
-// Prints a link that logs a browser in to the aggregator's web UI.
-absl::Status MakeLoginLink(const Connection& connection);
+// Prints a link that logs a browser in to the aggregator's web UI, and one for
+// that of each other aggregator that it names, to which `flags` connect with
+// the same certificate. An other one that makes no link is reported on standard
+// error, and makes the exit status 2.
+absl::Status MakeLoginLinks(const Connection& connection,
+                            const ConnectionFlags& flags);
 
 struct PkiFlags {
   std::string directory;

@@ -68,6 +68,7 @@ Field CertificateField(const v1::Machine& machine, absl::Time now) {
 }
 
 std::string StateOf(const v1::Machine& machine) {
+  if (machine.not_here()) return "not here";
   if (!machine.connected()) return machine.expected() ? "missing" : "away";
   return machine.no_new_samples() ? "connected, no new samples" : "connected";
 }

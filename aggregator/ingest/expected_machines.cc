@@ -17,8 +17,9 @@ std::shared_ptr<const ExpectedMachines::Names> ExpectedMachines::names() const {
 }
 
 std::vector<std::string> ExpectedMachines::Missing() const {
-  const auto expected = names();
   std::vector<std::string> missing;
+  if (has_others_) return missing;
+  const auto expected = names();
   std::copy_if(
       expected->begin(), expected->end(), std::back_inserter(missing),
       [&](const std::string& name) { return !ingest_.IsConnected(name); });

@@ -72,8 +72,8 @@ Group FleetCounters(const OwnParts& parts) {
   return {{{50, kPerfCounterLargeRawcount, "Machines Expected",
             "Machines that expected_machines names."},
            {51, kPerfCounterLargeRawcount, "Machines Missing",
-            "Expected machines without a connected agent. At a start, all of "
-            "them."},
+            "Expected machines without a connected agent; 0 if the "
+            "configuration names other aggregators. At a start, all of them."},
            {52, kPerfCounterLargeRawcount, "Machines Known",
             "Machines that were seen and not forgotten."}},
           [expected = parts.expected, store = parts.store] {

@@ -50,6 +50,7 @@ class AdministrationService : public v1::AdministrationService::Service {
   explicit AdministrationService(const AdministrationParts& parts)
       : name_(parts.name),
         own_machine_(CanonicalName(parts.name)),
+        others_(parts.others),
         store_(*parts.store),
         ingest_(*parts.ingest),
         expected_(*parts.expected),
@@ -73,6 +74,7 @@ class AdministrationService : public v1::AdministrationService::Service {
     }
     response->set_name(name_);
     DescribeFleet(response);
+    SetOthers(others_, response);
     return grpc::Status::OK;
   }
 
@@ -196,6 +198,7 @@ class AdministrationService : public v1::AdministrationService::Service {
 
   const std::string name_;
   const std::string own_machine_;  // the same name, canonical
+  const std::vector<OtherAggregator> others_;
   Store& store_;
   Ingest& ingest_;
   const ExpectedMachines& expected_;

@@ -118,6 +118,8 @@ void OwnMachines::Describe(bool with_plan_report, v1::Machine* stored) const {
           ingest_.LagOf(*newest, {.skew = connection->skew,
                                   .batch_period = connection->batch_period}));
     }
+  } else {
+    machine.set_not_here(machine.expected() && expected_.has_others());
   }
   for (const auto& [cause, ticks] :
        store_.LostTicks(machine.agent(), machine.name())) {

@@ -8,10 +8,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "aggregator/services/other_aggregator.h"
 
 namespace grpc {
 class Service;
@@ -56,6 +58,7 @@ std::unique_ptr<StreamService> MakeSubscriptionService(
 // The administered parts.
 struct AdministrationParts {
   std::string name;  // the machine name of the aggregator's own counters
+  std::vector<OtherAggregator> others;
   Store* store = nullptr;
   Ingest* ingest = nullptr;
   const ExpectedMachines* expected = nullptr;

@@ -15,6 +15,7 @@
 #include "aggregator/web/request_key.h"
 #include "base/os/clock.h"
 #include "base/status_macros.h"
+#include "fleetperf/v1/administration.pb.h"
 
 namespace fleetperf::aggregator::web {
 namespace {
@@ -157,6 +158,7 @@ struct Parts {
   LiveStreams& streams;
   Metrics& metrics;
   SharedAnswers& machines;
+  const Reply::Bytes& others;
 };
 
 void Subscribe(LiveStreams& streams, const Call& call) {
@@ -164,6 +166,12 @@ void Subscribe(LiveStreams& streams, const Call& call) {
   const absl::Status parsed = ParseJson(call.request.body, &request);
   if (!parsed.ok()) return Fail(call, parsed);
   streams.Join(request, call.caller.key, call.request.keeps_alive, call.reply);
+}
+
+std::string OthersJson(const std::vector<OtherAggregator>& others) {
+  v1::GetStatusResponse response;
+  SetOthers(others, &response);
+  return ToJson(response);
 }
 
 using Method = void (*)(const Parts& parts, const Call& call);
@@ -191,6 +199,8 @@ const absl::flat_hash_map<absl::string_view, Method>& Methods() {
            [](const Parts& parts, const Call& call) {
              AnswerOnce(parts.lists, &FleetLists::Find, call);
            }},
+          {"others", [](const Parts& parts,
+                        const Call& call) { SendJson(call, parts.others); }},
           {"explain",
            [](const Parts& parts, const Call& call) {
              AnswerOnce(parts.queries, &QueryAnswers::Explain, call);
@@ -212,6 +222,15 @@ const absl::flat_hash_map<absl::string_view, Method>& Methods() {
 
 }  // namespace
 
+Api::Api(const FleetLists& lists, const QueryAnswers& queries,
+         Subscriptions* subscriptions, const MetricsParts& metrics,
+         const std::vector<OtherAggregator>& others)
+    : lists_(lists),
+      queries_(queries),
+      streams_(subscriptions),
+      metrics_(metrics),
+      others_(std::make_shared<const std::string>(OthersJson(others))) {}
+
 bool Api::Has(absl::string_view method) const {
   return method != kScrapeMethod && Methods().contains(method);
 }
@@ -231,7 +250,8 @@ void Api::Answer(HttpRequest request, absl::string_view method,
                 .queries = queries_,
                 .streams = streams_,
                 .metrics = metrics_,
-                .machines = machines_},
+                .machines = machines_,
+                .others = others_},
                *call);
       });
   if (!is_posted) {

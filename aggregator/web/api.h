@@ -6,9 +6,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "aggregator/services/fleet_lists.h"
+#include "aggregator/services/other_aggregator.h"
 #include "aggregator/services/query_answers.h"
 #include "aggregator/services/subscriptions.h"
 #include "aggregator/web/live_streams.h"
@@ -20,18 +22,16 @@
 namespace fleetperf::aggregator::web {
 
 // Requests and answers are the messages of the gRPC services as proto3 JSON,
-// except that queries answer with a line of JSON for each part
+// except that "others" answers with that field of GetStatusResponse, queries
+// answer with a line of JSON for each part
 // (message_json.h), and subscriptions with lines as in live_stream.h. metrics.h
 // has the scrapes. Thread-safe.
 class Api : public ApiHandler {
  public:
   // `subscriptions` must outlive the object, and the hub's threads.
   Api(const FleetLists& lists, const QueryAnswers& queries,
-      Subscriptions* subscriptions, const MetricsParts& metrics)
-      : lists_(lists),
-        queries_(queries),
-        streams_(subscriptions),
-        metrics_(metrics) {}
+      Subscriptions* subscriptions, const MetricsParts& metrics,
+      const std::vector<OtherAggregator>& others);
 
   bool Has(absl::string_view method) const override;
   void Answer(HttpRequest request, absl::string_view method,
@@ -42,6 +42,7 @@ class Api : public ApiHandler {
   const QueryAnswers queries_;
   LiveStreams streams_;
   Metrics metrics_;
+  const Reply::Bytes others_;  // the answer to "others"
   SharedAnswers machines_;
   WorkQueue work_{{}};  // last: its threads use the other members
 };

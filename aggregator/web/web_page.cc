@@ -51,7 +51,7 @@ class RunningWebPage : public WebPage {
       : options_(options),
         logins_(options.clients.get(), options.clock),
         quota_(metrics.quota),
-        api_(lists, queries, subscriptions, metrics) {}
+        api_(lists, queries, subscriptions, metrics, options.others) {}
 
   absl::Status Serve() {
     ASSIGN_OR_RETURN(auto tls,

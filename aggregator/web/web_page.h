@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "aggregator/services/fleet_lists.h"
+#include "aggregator/services/other_aggregator.h"
 #include "aggregator/services/query_answers.h"
 #include "aggregator/services/subscriptions.h"
 #include "aggregator/web/metrics.h"
@@ -30,6 +32,7 @@ class WebPage {
     std::string listen;        // "host:port"; port 0 selects any free port
     std::string address_file;  // if set, receives the address
     std::string public_url;    // of login links; "" for the address
+    std::vector<OtherAggregator> others;     // whose pages it links to
     std::shared_ptr<TlsIdentity> own;        // shown to browsers
     std::shared_ptr<TlsIdentity> authority;  // of clients' certificates
     std::shared_ptr<ClientCertificates> clients;

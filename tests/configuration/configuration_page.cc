@@ -83,6 +83,8 @@ store:
   full_resolution: 7d
   minute_resolution: 60d
   retention: 400d
+others:
+  - {aggregator: 'agg-2.example:7443', page: 'https://agg-2.example:7445'}
 machine_labels:
   - machines: [web-1, 'shop-*']
     labels: {role: web}

@@ -1,7 +1,10 @@
 // Aggregators that 300 agents spread over, and move between when one is killed.
-// Together, their stores have each tick once.
+// Together, their stores have each tick once. Also a standby, and what an
+// aggregator says of the machines and the pages of others.
 
 #include <gmock/gmock.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -13,23 +16,35 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "agent/deliver/rendezvous.h"
 #include "base/os/files.h"
+#include "base/rpc/channel.h"
 #include "base/text/units.h"
 #include "base/tls/credentials.h"
+#include "base/tls/tls_identity.h"
+#include "fleetperf/v1/fleet.grpc.pb.h"
 #include "perflib/clocks.h"
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/fake_agent.h"
+#include "tests/e2e/https_client.h"
 #include "tests/e2e/process.h"
+#include "tests/e2e/ticks.h"
 
 namespace fleetperf::testing {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 constexpr uint64_t kAgents = 300;
 constexpr char kPath[] = "\\\\m-*\\Numbers\\Number";
@@ -78,8 +93,9 @@ class ManyAggregators : public ::testing::Test {
                                    Deployment::TlsSection(reader)));
   }
 
-  // Starts an aggregator, at its former address if it had one.
-  void StartOne(const std::string& name) {
+  // Starts an aggregator, at its former address if it had one. `more` ends its
+  // configuration.
+  void StartOne(const std::string& name, const std::string& more = "") {
     Aggregator& aggregator = aggregators_[name];
     const TlsFiles tls = {
         .authority = deployment_.File("authority.pem"),
@@ -87,10 +103,10 @@ class ManyAggregators : public ::testing::Test {
         .key = deployment_.File("aggregator-localhost.key")};
     Deployment::Write(
         deployment_.File(name + ".yaml"),
-        absl::StrCat(
-            "name: ", name, "\nlisten: ", aggregator.address,
-            "\naddress_file: ", name, ".address\nstore: {directory: ", name,
-            ".store, recent_memory: 32MiB}\n", Deployment::TlsSection(tls)));
+        absl::StrCat("name: ", name, "\nlisten: ", aggregator.address,
+                     "\naddress_file: ", name, ".address\nstore: {directory: ",
+                     name, ".store, recent_memory: 32MiB}\n",
+                     Deployment::TlsSection(tls), more));
     aggregator.process = std::make_unique<Process>(
         std::vector<std::string>{Deployment::Executable("fleetperf-aggregator"),
                                  "--config", deployment_.File(name + ".yaml")});
@@ -206,6 +222,43 @@ class ManyAggregators : public ::testing::Test {
     EXPECT_EQ(stored, expected);
   }
 
+  // Returns the ticks of the first agent's machine in a store, each once.
+  Ticks StoredTicks(const std::string& name) {
+    const Stored stored =
+        ReadStored(deployment_, AgentName(0), "\\System\\Processes",
+                   absl::Now() - absl::Hours(1), absl::Now() + absl::Hours(1),
+                   aggregators_[name].address);
+    EXPECT_THAT(stored.repeated, IsEmpty());
+    return stored.ticks;
+  }
+
+  // Waits until a store has a tick of the first agent's machine that is later
+  // than `time`. Returns false after kPatience.
+  bool AwaitTickAfter(int64_t time, const std::string& name) {
+    const absl::Time deadline = absl::Now() + kPatience;
+    while (absl::Now() < deadline) {
+      const Ticks ticks = StoredTicks(name);
+      if (!ticks.empty() && *ticks.rbegin() > time) return true;
+    }
+    return false;
+  }
+
+  // Returns the state of each machine in an aggregator's list.
+  std::map<std::string, std::string> StatesOf(const std::string& name) {
+    std::map<std::string, std::string> states;
+    for (const nlohmann::json& line : Ask(name, {"machines"})) {
+      states[line["machine"].get<std::string>()] =
+          line["state"].get<std::string>();
+    }
+    states.erase(name);  // the aggregator's own counters
+    return states;
+  }
+
+  Result LogIn(const std::string& name) {
+    return deployment_.Fleetperf(
+        {"web", "login", "--aggregator", aggregators_[name].address});
+  }
+
   Deployment deployment_;
   TlsFiles agents_tls_;
   std::map<std::string, Aggregator> aggregators_;
@@ -295,6 +348,133 @@ TEST_F(ManyAggregators, EachAnswersForWhatItStores) {
        aggregators_["a"].address});
   EXPECT_EQ(other.status, 2) << other.output;
   EXPECT_THAT(other.error, HasSubstr("m-001"));
+}
+
+TEST_F(ManyAggregators, AListedAgentIsAtTheFirstWhileThatIsUp) {
+  for (const std::string name : {"a", "b"}) StartOne(name);
+  // By hash, the agent would prefer the other one.
+  const std::string second = Choose(0);
+  const std::string first = second == "a" ? "b" : "a";
+  Kill(second);
+  StartOne(second, "agents: {reconnect_after: 1s}\n");
+  const std::string capture = deployment_.File("capture");
+  Deployment::Write(
+      deployment_.File("agent.yaml"),
+      absl::StrCat("name: ", AgentName(0), "\naggregators: ['",
+                   aggregators_[first].address, "', '",
+                   aggregators_[second].address,
+                   "']\naggregators_order: listed\nstate_directory: state\n"
+                   "queries: [{counterset: System}]\n"
+                   "delivery: {batch_period: 1s}\ncapture: {directory: ",
+                   capture, "}\n", Deployment::TlsSection(agents_tls_)));
+  Process agent({Deployment::Executable("fleetperf-agent"), "--config",
+                 deployment_.File("agent.yaml")});
+  const auto connected = [&](const std::string& name) {
+    return absl::StrCat("connected to the aggregator at ",
+                        aggregators_[name].address);
+  };
+  ASSERT_TRUE(agent.WaitForError(connected(first))) << agent.error();
+  ASSERT_TRUE(AwaitTickAfter(0, first));
+  EXPECT_THAT(StoredTicks(second), IsEmpty());
+
+  Kill(first);
+  ASSERT_TRUE(agent.WaitForError(connected(second))) << agent.error();
+  ASSERT_TRUE(AwaitTickAfter(0, second));
+
+  StartOne(first);
+  ASSERT_TRUE(agent.WaitForError(connected(first), 2)) << agent.error();
+  const Ticks taken = ReadTaken(capture);
+  ASSERT_FALSE(taken.empty());
+  // Batches are sent in order, so all of these have been acknowledged then.
+  ASSERT_TRUE(AwaitTickAfter(*taken.rbegin(), first));
+  Stored both{.ticks = StoredTicks(first)};
+  both.ticks.merge(StoredTicks(second));
+  EXPECT_THAT(FindMissing(taken, both), IsEmpty());
+}
+
+// `b` has the machine that `a` expects, and the page that `a` names.
+TEST_F(ManyAggregators, AnExpectedMachineMayBeAtAnother) {
+  StartOne("b", "web: {listen: '127.0.0.1:0', address_file: b.page}\n");
+  const auto page = ReadFile(deployment_.File("b.page"));
+  ASSERT_TRUE(page.ok());
+  const std::string url =
+      absl::StrCat("https://", absl::StripSuffix(*page, "\n"));
+  StartOne("a", absl::StrCat("web: {listen: '127.0.0.1:0', address_file: "
+                             "a.page}\nexpected_machines: [m-000, m-001]\n"
+                             "others:\n  - {aggregator: '",
+                             aggregators_["b"].address, "', page: '", url,
+                             "'}\n  - {aggregator: '127.0.0.1:1'}\n"));
+  for (uint64_t agent = 0; agent < 2; ++agent) {
+    Connect(agent, agent == 0 ? "b" : "a", 1, 1);
+    Send(agent, 1, 1);
+    ASSERT_TRUE(streams_[agent].agent->ReceiveAck(1));
+  }
+  EXPECT_THAT(StatesOf("a"), ElementsAre(Pair("m-000", "not here"),
+                                         Pair("m-001", "connected")));
+  EXPECT_THAT(StatesOf("b"), ElementsAre(Pair("m-000", "connected")));
+  const nlohmann::json status = Ask("a", {"status"}).front();
+  EXPECT_EQ(status["expected_machines"], 2);
+  EXPECT_EQ(status["missing_machines"], 0);
+
+  // The page has the same addresses, and a user gets a link to each page.
+  int port = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(
+      absl::StripSuffix(
+          absl::StripPrefix(ReadFile(deployment_.File("a.page")).value(),
+                            "127.0.0.1:"),
+          "\n"),
+      &port));
+  EXPECT_THAT(
+      HttpsClient(port, {.authority = deployment_.File("authority.pem"),
+                         .certificate = deployment_.File("reader-tester.pem"),
+                         .key = deployment_.File("reader-tester.key")})
+          .Ask("POST", "/api/v1/others", "Content-Type: application/json\r\n",
+               "{}"),
+      EndsWith(absl::StrCat("{\"others\":[{\"aggregator\":\"",
+                            aggregators_["b"].address, "\",\"page\":\"", url,
+                            "\"},{\"aggregator\":\"127.0.0.1:1\"}]}")));
+  const Result both = LogIn("a");
+  EXPECT_EQ(both.status, 0) << both.error;
+  EXPECT_THAT(
+      LinesOf(both.output),
+      ElementsAre(StartsWith(absl::StrCat("https://127.0.0.1:", port, "/")),
+                  StartsWith(absl::StrCat(url, "/login?token="))));
+  Kill("b");
+  const Result one = LogIn("a");
+  EXPECT_EQ(one.status, 2);
+  EXPECT_THAT(LinesOf(one.output), SizeIs(1));
+  EXPECT_THAT(one.error, HasSubstr(aggregators_["b"].address));
+}
+
+// Each aggregator accepts one of two agents of a name. Their lists say so.
+TEST_F(ManyAggregators, ListsShowAMachineThatIsConnectedTwice) {
+  std::set<std::string> addresses;
+  std::vector<std::unique_ptr<FakeAgent>> agents;
+  const auto reader =
+      TlsIdentity::Load({.authority = deployment_.File("authority.pem"),
+                         .certificate = deployment_.File("reader-tester.pem"),
+                         .key = deployment_.File("reader-tester.key")},
+                        Role::kReader);
+  ASSERT_TRUE(reader.ok());
+  for (const std::string name : {"a", "b"}) {
+    StartOne(name);
+    agents.push_back(
+        std::make_unique<FakeAgent>(aggregators_[name].address, agents_tls_,
+                                    MakeHello(AgentName(0), kEpoch, 1, 1)));
+    ASSERT_TRUE(agents.back()->Receive().has_value());
+    const auto stub = v1::FleetService::NewStub(
+        MakeChannel(aggregators_[name].address, (*reader)->ForClient()));
+    grpc::ClientContext context;
+    v1::ListMachinesRequest request;
+    request.set_machine(AgentName(0));
+    v1::ListMachinesResponse response;
+    ASSERT_TRUE(stub->ListMachines(&context, request, &response).ok());
+    ASSERT_EQ(response.machines_size(), 1);
+    EXPECT_TRUE(response.machines(0).connected());
+    EXPECT_THAT(response.machines(0).address(), StartsWith("ipv4:127.0.0.1:"));
+    addresses.insert(response.machines(0).address());
+  }
+  EXPECT_THAT(addresses, SizeIs(2));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -61,11 +62,18 @@ Ticks ReadNewestTaken(const std::string& capture) {
 }
 
 Stored ReadStored(const Deployment& deployment, const std::string& machine,
-                  const std::string& path, absl::Time from, absl::Time to) {
+                  const std::string& path, absl::Time from, absl::Time to,
+                  const std::string& aggregator) {
   Stored stored;
-  const Result raw = deployment.Fleetperf(
-      {"query", absl::StrCat("\\\\", machine, path), "--from", FormatUtc(from),
-       "--to", FormatUtc(to), "--raw", "--format", "json"});
+  const auto ask = [&](std::vector<std::string> arguments) {
+    if (!aggregator.empty()) {
+      arguments.insert(arguments.end(), {"--aggregator", aggregator});
+    }
+    return deployment.Fleetperf(std::move(arguments));
+  };
+  const Result raw = ask({"query", absl::StrCat("\\\\", machine, path),
+                          "--from", FormatUtc(from), "--to", FormatUtc(to),
+                          "--raw", "--format", "json"});
   for (const absl::string_view line : absl::StrSplit(raw.output, '\n')) {
     if (line.empty()) continue;
     const auto sample = nlohmann::json::parse(line);
@@ -74,8 +82,8 @@ Stored ReadStored(const Deployment& deployment, const std::string& machine,
         std::stoll(sample.at("perf_time_100ns").get<std::string>());
     if (!stored.ticks.insert(time).second) stored.repeated.push_back(time);
   }
-  const Result machines = deployment.Fleetperf(
-      {"machines", "--machine", machine, "--format", "json"});
+  const Result machines =
+      ask({"machines", "--machine", machine, "--format", "json"});
   for (const absl::string_view line : absl::StrSplit(machines.output, '\n')) {
     if (line.empty()) continue;
     const auto json = nlohmann::json::parse(line);

@@ -30,9 +30,11 @@ struct Stored {
   std::map<std::string, uint64_t> lost;  // by cause
 };
 // Returns the ticks of a machine that have raw samples of `path` in the store,
-// and the machine's losses.
+// and the machine's losses. Asks the aggregator at `aggregator`, or that of the
+// deployment.
 Stored ReadStored(const Deployment& deployment, const std::string& machine,
-                  const std::string& path, absl::Time from, absl::Time to);
+                  const std::string& path, absl::Time from, absl::Time to,
+                  const std::string& aggregator = "");
 
 // Returns the ticks of `taken` that are not stored.
 Ticks FindMissing(const Ticks& taken, const Stored& stored);

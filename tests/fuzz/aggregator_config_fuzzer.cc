@@ -67,6 +67,9 @@ std::vector<std::string> TextsOf(const Config& config) {
   };
   texts.insert(texts.end(), config.expected_machines.begin(),
                config.expected_machines.end());
+  for (const OtherAggregator& other : config.others) {
+    fleetperf::AddTexts({other.address, other.page}, &texts);
+  }
   for (const auto& [name, value] : config.machine_labels.For(kMachine)) {
     fleetperf::AddTexts({name, value}, &texts);
   }

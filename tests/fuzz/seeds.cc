@@ -354,6 +354,7 @@ absl::Status WriteConfigs(const std::string& root) {
       Write(root, "agent_config", "full",
             "name: web-1\n"
             "aggregators: ['agg-1:7443', 'agg-2:7443']\n"
+            "aggregators_order: listed\n"
             "tls: {authority: a.pem, certificate: b.pem, key: b.key}\n"
             "labels: {site: \"K\\xF6ln\", role: größe}\n"
             "queries:\n"
@@ -388,6 +389,7 @@ absl::Status WriteConfigs(const std::string& root) {
       "connections: {max: 100}\n"
       "store: {directory: store, retention: 30d, max_size: 1GiB}\n"
       "expected_machines: [web-1, größe]\n"
+      "others: [{aggregator: 'agg-2:7443', page: 'https://agg-2:7445'}]\n"
       "machine_labels:\n"
       "  - machines: ['web-*', \"db\\u002d1\"]\n"
       "    labels: {site: \"K\\xF6ln\"}\n"
