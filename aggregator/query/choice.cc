@@ -93,14 +93,14 @@ double RankOf(const SeriesResult& result) {
 }  // namespace
 
 absl::Status Chooser::Add(SeriesResult result) {
+  if (result.total.result.ok()) result.share = RankOf(result);
   if (choice_.is_of_all()) return sink_(std::move(result));
-  const CalculatedValue& total = result.total.result;
-  if (!total.ok()) return absl::OkStatus();
+  if (!result.share.has_value()) return absl::OkStatus();
   if (choice_.where.has_value()) {
     const v1::Series& series = result.series;
     ASSIGN_OR_RETURN(const Condition where,
                      choice_.where->In(series.unit(), series.path()));
-    if (!where.HoldsFor(RankOf(result))) return absl::OkStatus();
+    if (!where.HoldsFor(*result.share)) return absl::OkStatus();
   }
   if (!is_ranking()) return sink_(std::move(result));
   Rank(std::move(result));
@@ -114,7 +114,6 @@ void Chooser::Rank(SeriesResult result) {
     known = rankings_.emplace(counter, Ranking()).first;
   }
   Ranking& ranking = known->second;
-  result.share = RankOf(result);
   const double order = choice_.top > 0 ? -*result.share : *result.share;
   if (ranking.size() == std::max(choice_.top, choice_.bottom)) {
     const auto last = std::prev(ranking.end());

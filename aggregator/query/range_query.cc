@@ -17,6 +17,7 @@
 #include "aggregator/query/resolver.h"
 #include "aggregator/query/silent_machines.h"
 #include "base/status_macros.h"
+#include "proto/series_key.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -286,9 +287,8 @@ class RangeQuery {
 
   // Passes on the answer so far.
   absl::Status HandOn() {
-    // By machine and path, then in their order. Sorting millions could not be
-    // cancelled.
-    std::multimap<std::pair<std::string, std::string>, SeriesResult> results;
+    // By key, then in their order. Sorting millions could not be cancelled.
+    std::multimap<std::string, SeriesResult> results;
     for (Question& question : questions_) {
       ASSIGN_OR_RETURN(auto taken, question.Take(&meter_));
       for (SeriesResult& result : taken) {
@@ -296,12 +296,12 @@ class RangeQuery {
         if (!request_.end.has_value()) {
           result.range_end = NowOf(result.series.machine());
         }
-        std::pair name(result.series.machine(), result.series.path());
+        std::string key = SeriesKey(result.series);
         // Results are usually in order.
-        results.emplace_hint(results.end(), std::move(name), std::move(result));
+        results.emplace_hint(results.end(), std::move(key), std::move(result));
       }
     }
-    for (auto& [name, result] : results) {
+    for (auto& [key, result] : results) {
       RETURN_IF_ERROR(meter_.Work(kStepsOfResult));
       RETURN_IF_ERROR(chooser_.Add(std::move(result)));
     }

@@ -41,8 +41,8 @@ struct RangeRequest {
 absl::StatusOr<WindowGrid> GridOf(const RangeRequest& request,
                                   const QueryLimits& limits, absl::Time now);
 
-// Passes the answer on by machine and path, one machine at a time, unless
-// series are ranked or combined over machines. Choices and combinations omit
+// Passes the answer on by SeriesKey, one machine at a time, unless series are
+// ranked or combined over machines. Choices and combinations omit
 // aggregate instances, unless a path names them. A range without stored samples
 // is not an error, unless the context reports missing paths. Returns the errors
 // of QueryService.QueryRange.

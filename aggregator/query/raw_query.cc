@@ -1,7 +1,7 @@
 #include "aggregator/query/raw_query.h"
 
-#include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,6 +18,7 @@
 #include "aggregator/query/silent_machines.h"
 #include "base/coding.h"
 #include "base/status_macros.h"
+#include "proto/series_key.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -153,11 +154,12 @@ absl::Status RunRawQuery(const RangeRequest& request,
                                 range.start, range.end, &collector));
     path_check.AddInstances(machine, found.instance_names);
     if (collector.has_ticks()) with_ticks.insert(machine);
-    std::stable_sort(found.series.begin(), found.series.end(),
-                     [](const FoundSeries& a, const FoundSeries& b) {
-                       return a.series.path() < b.series.path();
-                     });
+    std::multimap<std::string, FoundSeries> by_key;
     for (FoundSeries& series : found.series) {
+      std::string key = SeriesKey(series.series);
+      by_key.emplace_hint(by_key.end(), std::move(key), std::move(series));
+    }
+    for (auto& [key, series] : by_key) {
       std::vector<RawSample> samples = collector.Take(series.number);
       if (samples.empty()) continue;
       has_samples = true;

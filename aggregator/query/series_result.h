@@ -38,7 +38,8 @@ struct SeriesResult {
   std::optional<absl::Time> ended;
   // The end of the range by the machine's clock, unless the request has one.
   std::optional<absl::Time> range_end;
-  // In a ranking, the value by which the series ranks.
+  // The value over the whole range times its weight, by which series rank. Set
+  // by Chooser unless there is no value.
   std::optional<double> share;
   // Only for operands of an expression. Null if a part is thinned.
   std::shared_ptr<const SeriesIntervals> intervals = nullptr;
