@@ -21,25 +21,57 @@ static_assert(std::size(kPowersOf10) == perflib::kMaxScale + 1);
 // Of the frequencies of a sum.
 constexpr uint64_t kMaxMultiple = uint64_t{1} << 62;
 
-// Returns n / d as it is displayed.
-double Scaled(const CounterFormula& formula, const Product& n,
-              const Product& d) {
-  if (formula.scale == 0) return QuotientOf(n, d);
-  return QuotientOf(n * kPowersOf10[std::max(formula.scale, 0)],
-                    d * kPowersOf10[std::max(-formula.scale, 0)]);
+// Factors of a product; 1: none.
+struct Factors {
+  uint64_t a = 1;
+  uint64_t b = 1;
+};
+
+// Multiplies if a double holds the product exactly.
+bool Multiply(absl::uint128 value, const Factors& factors, uint64_t* product) {
+  constexpr uint64_t kMaxExact = uint64_t{1} << 53;
+  return absl::Uint128High64(value) == 0 &&
+         !__builtin_mul_overflow(absl::Uint128Low64(value), factors.a,
+                                 product) &&
+         !__builtin_mul_overflow(*product, factors.b, product) &&
+         *product <= kMaxExact;
 }
 
-CalculatedValue Result(const CounterFormula& formula, const Product& n,
-                       const Product& d) {
-  return CalculatedValue::Of(Scaled(formula, n, d));
+double SlowScaled(const CounterFormula& formula, absl::uint128 n,
+                  const Factors& n_factors, absl::uint128 d,
+                  const Factors& d_factors) {
+  return QuotientOf(Product(n) * n_factors.a * n_factors.b *
+                        kPowersOf10[std::max(formula.scale, 0)],
+                    Product(d) * d_factors.a * d_factors.b *
+                        kPowersOf10[std::max(-formula.scale, 0)]);
+}
+
+// Returns the quotient of two products as it is displayed.
+double Scaled(const CounterFormula& formula, absl::uint128 n,
+              const Factors& n_factors, absl::uint128 d,
+              const Factors& d_factors) {
+  uint64_t numerator = 0;
+  uint64_t denominator = 0;
+  if (formula.scale != 0 || !Multiply(n, n_factors, &numerator) ||
+      !Multiply(d, d_factors, &denominator)) {
+    return SlowScaled(formula, n, n_factors, d, d_factors);
+  }
+  // The quotient of two numbers without rounding error is rounded once.
+  return static_cast<double>(numerator) / static_cast<double>(denominator);
+}
+
+CalculatedValue Result(const CounterFormula& formula, absl::uint128 n,
+                       const Factors& n_factors, absl::uint128 d,
+                       const Factors& d_factors = {}) {
+  return CalculatedValue::Of(Scaled(formula, n, n_factors, d, d_factors));
 }
 
 // Returns 100 * (a - b) / d.
 CalculatedValue PercentOfDifference(const CounterFormula& formula,
                                     absl::uint128 a, absl::uint128 b,
                                     absl::uint128 d) {
-  if (a >= b) return Result(formula, Product(a - b) * 100, d);
-  return CalculatedValue::Of(-Scaled(formula, Product(b - a) * 100, d));
+  if (a >= b) return Result(formula, a - b, {100}, d);
+  return CalculatedValue::Of(-Scaled(formula, b - a, {100}, d, {}));
 }
 
 // Returns the growth of a number, or std::nullopt if it decreased. A 4-byte
@@ -164,35 +196,35 @@ CalculatedValue CalculateGrowth(const CounterFormula& formula,
   if (NeedsMulti(formula) && growth.multi == 0) {
     return CalculatedValue::Of(ValueStatus::kZeroMulti);
   }
-  const Product n = growth.value;
-  const Product d = growth.denominator;
+  const absl::uint128 n = growth.value;
+  const absl::uint128 d = growth.denominator;
   const uint64_t f = growth.perf_freq;
   const uint64_t m = growth.multi;
   switch (formula.formula) {
     case Formula::kDelta:
-      return Result(formula, n, 1);
+      return Result(formula, n, {}, 1);
     case Formula::kRate:
-      return Result(formula, n * f, d);
+      return Result(formula, n, {f}, d);
     case Formula::kQueueLength:
     case Formula::kAverageBulk:
-      return Result(formula, n, d);
+      return Result(formula, n, {}, d);
     case Formula::kTimer:
     case Formula::kSampleFraction:
     case Formula::kRawFraction:
-      return Result(formula, n * 100, d);
+      return Result(formula, n, {100}, d);
     case Formula::kTimerInverse:
       return PercentOfDifference(formula, growth.denominator, growth.value,
                                  growth.denominator);
     case Formula::kMultiTimer:
-      return Result(formula, n * 100 * f, d * m);
+      return Result(formula, n, {100, f}, d, {m});
     case Formula::kMultiTimer100Ns:
-      return Result(formula, n * 100, d * m);
+      return Result(formula, n, {100}, d, {m});
     case Formula::kMultiTimerInverse:
       // D is a length of less than 2^64 ticks.
       return PercentOfDifference(formula, growth.denominator * m, growth.value,
                                  growth.denominator);
     case Formula::kAverageTimer:
-      return Result(formula, n, d * f);
+      return Result(formula, n, {}, d, {f});
     case Formula::kNotDisplayable:
     case Formula::kRaw:
     case Formula::kElapsedTime:
@@ -213,10 +245,10 @@ CalculatedValue CalculateSample(const CounterFormula& formula,
   const uint64_t d = sample.denominator.value;  // 0 if there is none
   switch (formula.formula) {
     case Formula::kRaw:
-      return Result(formula, n, 1);
+      return Result(formula, n, {}, 1);
     case Formula::kRawFraction:
       if (d == 0) return CalculatedValue::Of(ValueStatus::kZeroDenominator);
-      return Result(formula, Product(n) * 100, d);
+      return Result(formula, n, {100}, d);
     case Formula::kElapsedTime: {
       if (!sample.denominator.has_value()) {
         return CalculatedValue::Of(ValueStatus::kZeroDenominator);
@@ -224,7 +256,7 @@ CalculatedValue CalculateSample(const CounterFormula& formula,
       const uint64_t f = sample.frequency.value;  // 0 if there is none
       if (f == 0) return CalculatedValue::Of(ValueStatus::kBadFrequency);
       if (d < n) return CalculatedValue::Of(ValueStatus::kNegativeValue);
-      return Result(formula, d - n, f);
+      return Result(formula, d - n, {}, f);
     }
     default:
       return CalculatedValue::Of(ValueStatus::kNeedTwoSamples);
@@ -235,7 +267,7 @@ CalculatedValue CalculateSampleSum(const CounterFormula& formula,
                                    const Growth& sum, uint64_t divisor) {
   switch (formula.formula) {
     case Formula::kRaw:
-      return Result(formula, sum.value, divisor);
+      return Result(formula, sum.value, {}, divisor);
     case Formula::kElapsedTime:
       if (sum.perf_freq == 0) {
         return CalculatedValue::Of(ValueStatus::kBadFrequency);
@@ -243,8 +275,8 @@ CalculatedValue CalculateSampleSum(const CounterFormula& formula,
       if (sum.denominator < sum.value) {
         return CalculatedValue::Of(ValueStatus::kNegativeValue);
       }
-      return Result(formula, sum.denominator - sum.value,
-                    Product(divisor) * sum.perf_freq);
+      return Result(formula, sum.denominator - sum.value, {}, divisor,
+                    {sum.perf_freq});
     default:
       return CalculatedValue::Of(ValueStatus::kNeedTwoSamples);
   }
