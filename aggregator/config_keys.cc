@@ -88,8 +88,7 @@ constexpr ConfigKey kKeys[] = {
      "an expected machine that is not connected is `not here`, instead of "
      "missing ([scaling.md](../tasks/scaling.md))",
      kRestart, "none"},
-    {"others[].aggregator",
-     "`host:port`, as in `aggregators` of the command line"},
+    {"others[].aggregator", "`host:port`, by which users reach it"},
     {"others[].page",
      "the address of its page, to which the page links: "
      "`https://agg-2.example:7445`",

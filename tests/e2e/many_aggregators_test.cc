@@ -352,34 +352,46 @@ TEST_F(ManyAggregators, EachAnswersForWhatItStores) {
 
 TEST_F(ManyAggregators, AListedAgentIsAtTheFirstWhileThatIsUp) {
   for (const std::string name : {"a", "b"}) StartOne(name);
-  // By hash, the agent would prefer the other one.
+  // By hash, the agent prefers the one that is listed as the second.
   const std::string second = Choose(0);
   const std::string first = second == "a" ? "b" : "a";
   Kill(second);
   StartOne(second, "agents: {reconnect_after: 1s}\n");
   const std::string capture = deployment_.File("capture");
-  Deployment::Write(
-      deployment_.File("agent.yaml"),
-      absl::StrCat("name: ", AgentName(0), "\naggregators: ['",
-                   aggregators_[first].address, "', '",
-                   aggregators_[second].address,
-                   "']\naggregators_order: listed\nstate_directory: state\n"
-                   "queries: [{counterset: System}]\n"
-                   "delivery: {batch_period: 1s}\ncapture: {directory: ",
-                   capture, "}\n", Deployment::TlsSection(agents_tls_)));
-  Process agent({Deployment::Executable("fleetperf-agent"), "--config",
-                 deployment_.File("agent.yaml")});
+  const auto write = [&](const std::string& order) {
+    Deployment::Write(
+        deployment_.File("agent.yaml"),
+        absl::StrCat("name: ", AgentName(0), "\naggregators: ['",
+                     aggregators_[first].address, "', '",
+                     aggregators_[second].address, "']\n", order,
+                     "state_directory: state\n"
+                     "queries: [{counterset: System}]\n"
+                     "delivery: {batch_period: 1s}\ncapture: {directory: ",
+                     capture, "}\n", Deployment::TlsSection(agents_tls_)));
+  };
   const auto connected = [&](const std::string& name) {
     return absl::StrCat("connected to the aggregator at ",
                         aggregators_[name].address);
   };
+  write("");
+  Process agent({Deployment::Executable("fleetperf-agent"), "--config",
+                 deployment_.File("agent.yaml")});
+  ASSERT_TRUE(agent.WaitForError(connected(second))) << agent.error();
+  write("aggregators_order: listed\n");
+  agent.Signal(SIGHUP);
   ASSERT_TRUE(agent.WaitForError(connected(first))) << agent.error();
   ASSERT_TRUE(AwaitTickAfter(0, first));
-  EXPECT_THAT(StoredTicks(second), IsEmpty());
 
+  const std::vector<std::string> parts =
+      absl::StrSplit(agent.error(), connected(second));
   Kill(first);
-  ASSERT_TRUE(agent.WaitForError(connected(second))) << agent.error();
-  ASSERT_TRUE(AwaitTickAfter(0, second));
+  // One more time than before.
+  ASSERT_TRUE(
+      agent.WaitForError(connected(second), static_cast<int>(parts.size())))
+      << agent.error();
+  const Ticks until_now = ReadTaken(capture);
+  ASSERT_FALSE(until_now.empty());
+  ASSERT_TRUE(AwaitTickAfter(*until_now.rbegin(), second));
 
   StartOne(first);
   ASSERT_TRUE(agent.WaitForError(connected(first), 2)) << agent.error();
@@ -415,6 +427,12 @@ TEST_F(ManyAggregators, AnExpectedMachineMayBeAtAnother) {
   const nlohmann::json status = Ask("a", {"status"}).front();
   EXPECT_EQ(status["expected_machines"], 2);
   EXPECT_EQ(status["missing_machines"], 0);
+  // A check judges by the samples of the stores that it asks.
+  const Result check = deployment_.Fleetperf(
+      {"check", "--missing", "--aggregator", aggregators_["a"].address});
+  EXPECT_EQ(check.status, 2) << check.error;
+  EXPECT_THAT(check.output, HasSubstr("1 of 2 expected machines missing: "
+                                      "m-000: has never sent samples"));
 
   // The page has the same addresses, and a user gets a link to each page.
   int port = 0;
