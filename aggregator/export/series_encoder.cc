@@ -189,12 +189,13 @@ void SeriesEncoder::AddValues(const InstanceLine::Part& part,
   }
   const SeriesRun run(*frame_, part.run, counter.columns);
   const uint32_t first = part.begin - run.first_tick();
+  const bool needs_last = NeedsLast(of);
   WalkedSeries series;
-  if (NeedsLast(of)) series = SeriesAfter(part.run, first, counter);
+  if (needs_last) series = SeriesAfter(part.run, first, counter);
   walker_.ForEachSample(
       of.formula, run, first, part.end - run.first_tick(), &series,
       [&](const WalkedSample& walked) {
-        if (NeedsLast(of) && !walked.piece.has_value()) return;
+        if (needs_last && !walked.piece.has_value()) return;
         const CalculatedValue value =
             ValueOfSample(of.formula, walked.sample, walked.piece);
         if (!value.ok()) return;

@@ -314,9 +314,7 @@ Summary DecodeSummary(const CounterFormula& formula,
   summary.covered = absl::Nanoseconds(
       static_cast<int64_t>(at(ColumnRole::kCovered) + expected.covered));
   if (summary.pieces > 0) {
-    const bool is_whole = older != nullptr && at(ColumnRole::kCovered) == 0;
-    summary.start = is_whole ? perflib::TimeOf(older->clocks)
-                             : perflib::TimeOf(newer.clocks) - summary.covered;
+    summary.start = perflib::TimeOf(newer.clocks) - summary.covered;
   }
   return summary;
 }

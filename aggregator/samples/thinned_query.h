@@ -74,6 +74,8 @@ bool HasFallen(uint64_t problem);
 void RemoveOlder(const CounterFormula& formula, const RawSample& older,
                  const RawSample& newer, SummaryNumbers* numbers);
 // If not `has_extremes`, their numbers are unknown, and they stay empty.
+// `start` is estimated: the tick's time less `covered`, as if the pieces ended
+// there.
 Summary DecodeSummary(const CounterFormula& formula,
                       const SummaryNumbers& numbers, const RawSample* older,
                       const RawSample& newer, absl::Duration thinned_from,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/base/attributes.h"
 #include "aggregator/samples/run_growth.h"
 #include "values/clock_check.h"
 #include "values/piece.h"
@@ -102,10 +103,47 @@ bool WalkedSeries::IsAt(const SeriesRun& run, uint32_t tick) const {
          newest->clocks == run.clocks(tick);
 }
 
-TickInterval Walker::IntervalTo(uint32_t tick) const {
-  const int64_t length = ticks_->LengthTo(tick);
-  if (length == 0) return {};
-  return {length, &ticks_->ClocksBefore(tick)};
+inline void Walker::ForgetEarlier(int64_t time, absl::Duration interval,
+                                  WalkedSeries* series) const {
+  const std::optional<RawSample>& last = series->end_.sample();
+  if (time <= start_ || !last.has_value() ||
+      last->clocks.perf_time_100nsec > start_) {
+    return;
+  }
+  if (TimeOf(*last) < range_start_ - interval * kMaxIntervalsBefore) {
+    series->end_ = {};
+  }
+}
+
+// The ticks of a run are neighbours.
+inline TickInterval Walker::IntervalOf(const Walk& walk, uint32_t tick) const {
+  const uint32_t of_frame = walk.run.first_tick() + tick;
+  const bool is_neighbour =
+      tick > 0 || !walk.formula.uses_two_samples() ||
+      walk.series.number_ == ticks_->NumberBefore(of_frame);
+  return is_neighbour ? IntervalTo(of_frame) : TickInterval();
+}
+
+// Once for each sample: inline saves a tenth of the time of an exported value.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool Walker::Tell(
+    const CounterFormula& formula, const RawSample& sample,
+    const SampleTick& at, WalkedSeries* series, UseSample use) const {
+  const int64_t time = sample.clocks.perf_time_100nsec;
+  if (time > end_) return false;
+  ForgetEarlier(time, at.interval, series);
+  SeriesEnd& end = series->end_;
+  const std::optional<Piece> piece = end.PieceTo(formula, sample, at.interval);
+  if (time > start_) {
+    use({.sample = sample,
+         .tick = at.tick,
+         .interval = at.interval,
+         .older = PointerTo(end.sample()),
+         .piece = piece,
+         .tick_interval = at.tick_interval,
+         .has_fallen = end.has_fallen()});
+  }
+  end.MoveTo(sample);
+  return true;
 }
 
 void Walker::ForEachSample(const CounterFormula& formula, const SeriesRun& run,
@@ -119,7 +157,7 @@ void Walker::ForEachSample(const CounterFormula& formula, const SeriesRun& run,
 void Walker::ForEachSummary(const CounterFormula& formula, const SeriesRun& run,
                             WalkedSeries* series, UseSummary use) const {
   const Walk walk = {formula, run, *series};
-  const std::vector<Summary> summaries = run.Summaries(formula);
+  std::vector<Summary> summaries = run.Summaries(formula);
   series->life_ = run.life();
   for (uint32_t tick = 0; tick < run.ticks(); ++tick) {
     const int64_t time = run.clocks(tick).perf_time_100nsec;
@@ -128,10 +166,16 @@ void Walker::ForEachSummary(const CounterFormula& formula, const SeriesRun& run,
     const RawSample* const older = PointerTo(series->end_.sample());
     const RawSample sample = run.Sample(tick);
     if (time > start_) {
+      Summary& summary = summaries[tick];
+      // Without a break, the first piece begins with the life's sample before.
+      if (summary.pieces > 0 && summary.breaks == 0 && older != nullptr &&
+          older->life == sample.life) {
+        summary.start = TimeOf(*older);
+      }
       WalkedSummary walked = {
           .newest = sample,
           .tick = tick,
-          .summary = summaries[tick],
+          .summary = summary,
           .older = older,
           .tick_length = ticks_->LengthTo(run.first_tick() + tick)};
       if (formula.uses_two_samples() && older != nullptr && !run.is_born() &&
@@ -217,48 +261,6 @@ void Walker::TellSample(const Walk& walk, uint32_t tick, UseSample use) const {
             .tick_interval = IntervalOf(walk, tick)},
            &walk.series, use)) {
     walk.series.number_ = ticks_->NumberOf(run.first_tick() + tick);
-  }
-}
-
-bool Walker::Tell(const CounterFormula& formula, const RawSample& sample,
-                  const SampleTick& at, WalkedSeries* series,
-                  UseSample use) const {
-  const int64_t time = sample.clocks.perf_time_100nsec;
-  if (time > end_) return false;
-  ForgetEarlier(time, at.interval, series);
-  SeriesEnd& end = series->end_;
-  const std::optional<Piece> piece = end.PieceTo(formula, sample, at.interval);
-  if (time > start_) {
-    use({.sample = sample,
-         .tick = at.tick,
-         .interval = at.interval,
-         .older = PointerTo(end.sample()),
-         .piece = piece,
-         .tick_interval = at.tick_interval,
-         .has_fallen = end.has_fallen()});
-  }
-  end.MoveTo(sample);
-  return true;
-}
-
-// The ticks of a run are neighbours.
-TickInterval Walker::IntervalOf(const Walk& walk, uint32_t tick) const {
-  const uint32_t of_frame = walk.run.first_tick() + tick;
-  const bool is_neighbour =
-      !walk.formula.uses_two_samples() || tick > 0 ||
-      walk.series.number_ == ticks_->NumberBefore(of_frame);
-  return is_neighbour ? IntervalTo(of_frame) : TickInterval();
-}
-
-void Walker::ForgetEarlier(int64_t time, absl::Duration interval,
-                           WalkedSeries* series) const {
-  const std::optional<RawSample>& last = series->end_.sample();
-  if (time <= start_ || !last.has_value() ||
-      last->clocks.perf_time_100nsec > start_) {
-    return;
-  }
-  if (TimeOf(*last) < range_start_ - interval * kMaxIntervalsBefore) {
-    series->end_ = {};
   }
 }
 

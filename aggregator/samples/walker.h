@@ -180,7 +180,11 @@ class Walker {
   // The number of the frame's query, the same for all its frames.
   size_t query() const { return ticks_->query(); }
   // The tick interval that ends at a tick of the frame.
-  TickInterval IntervalTo(uint32_t tick) const;
+  TickInterval IntervalTo(uint32_t tick) const {
+    const int64_t length = ticks_->LengthTo(tick);
+    if (length == 0) return {};
+    return {length, &ticks_->ClocksBefore(tick)};
+  }
   int64_t LengthTo(uint32_t tick) const { return ticks_->LengthTo(tick); }
 
   // The number of queries so far.
@@ -203,7 +207,9 @@ class Walker {
                      uint32_t first, uint32_t end, WalkedSeries* series,
                      UseSample use) const;
 
-  // Calls `use` with the summaries of a run of thinned data.
+  // Calls `use` with the summaries of a run of thinned data. A summary without
+  // breaks starts at the life's sample at the tick before. The start of a
+  // life's first summary is estimated; see DecodeSummary.
   using UseSummary = absl::FunctionRef<void(const WalkedSummary&)>;
   void ForEachSummary(const CounterFormula& formula, const SeriesRun& run,
                       WalkedSeries* series, UseSummary use) const;

@@ -26,9 +26,10 @@ Point = collections.namedtuple("Point", "time value optional", defaults=[False])
 ANYTHING = Value("anything", cause=None, breaks=None, coverage=None)
 
 # Two neighboring samples, or a sample of formulas that use one. A sound piece
-# has growth: (n, d, freq, multi).
+# has growth: (n, d, freq, multi). `is_birth`: counters began at 0.
 Piece = collections.namedtuple(
-    "Piece", "start end status cause growth length interval")
+    "Piece", "start end status cause growth length interval is_birth",
+    defaults=[False])
 
 
 class Series:
@@ -138,7 +139,8 @@ class Series:
             n1, d1, freq, multi = self.raw(newer)
             growth = (self.grown_n(n0, n1), self.grown_d(d0, d1), freq, multi)
         return Piece(older.time, newer.time, status or "ok", cause, growth,
-                     length_of(older, newer), newer.interval)
+                     length_of(older, newer), newer.interval,
+                     is_birth=start is not None)
 
     def problem(self, older, newer, start):
         """The first condition that makes the piece a break."""
@@ -323,13 +325,23 @@ def window_value(series, start, end, question, pieces):
         value = value_of(series, used, question["over"], start, end)
         if len(used) < len(pieces):
             value = value._replace(cause=None, breaks=None, coverage=None)
-        if has_open_end(series, used, start, end):
+        if (has_open_start(used, start, end) or
+                has_open_end(series, used, start, end)):
             value = value._replace(cause=None, coverage=None)
     else:
         value = value_of(series, pieces, question["over"], start, end)
     value = value._replace(presence=series.presence(start, end))
     return (of_thinned(series.counter, value, question) if question["unit"] else
             value)
+
+
+def has_open_start(pieces, start, end):
+    """Whether the rest of the window is short, and the life that covers its start
+    was born there. If it ends before the summary's tick, its start is not known."""
+    sound = [p for p in pieces if p.growth]
+    rest = end - start - sum(p.length for p in sound)
+    return any(p.is_birth and p.start <= start for p in sound) and (
+        0 < rest < max(p.length for p in sound))
 
 
 def has_open_end(series, pieces, start, end):

@@ -63,9 +63,8 @@ class JobAgent : public TestAgent {
                     {.counter_id = 5, .value_size = 4},
                     {.counter_id = 6, .value_size = 4, .only_linked = true}});
   }
-  uint32_t Job(const std::string& name, uint32_t id = 0) {
-    return Instance(machine_, counterset_, name, id, /*occurrence=*/0,
-                    /*is_born=*/false);
+  uint32_t Job(const std::string& name, uint32_t id = 0, bool is_born = false) {
+    return Instance(machine_, counterset_, name, id, /*occurrence=*/0, is_born);
   }
 
   struct Values {
@@ -309,6 +308,31 @@ TEST_F(ThinnedRules, PresenceIncludesTheTimeBeforeTheFirstPiece) {
   EXPECT_EQ(points[0].value.result.value, 100);
   // There from 29.5 s to 59.5 s; absent since 0.5 s.
   EXPECT_DOUBLE_EQ(points[0].value.presence, 30 / 59.0);
+}
+
+// Example: the window (60 s, 120 s] is covered from 59.5 s to 119.4 s. The next
+// window counts the piece that ends after it.
+TEST_F(ThinnedRules, CoversAWindowInWhichAnInstanceIsReplaced) {
+  JobAgent agent(&store_, "web-1");
+  agent.SetPlan(absl::Seconds(1));
+  const auto thin = [&] {
+    ASSERT_OK(agent.Send());
+    ASSERT_OK(store_.Compact());
+    ASSERT_OK(store_.Thin(Resolution::kMinute));
+  };
+  const uint32_t first = agent.Job("a");
+  for (int t = 0; t < 90; ++t) {
+    agent.Tick(t + 0.5, {{.job = first, .time = kJobSecond * uint64_t(t)}});
+    if (t == 59) thin();
+  }
+  const uint32_t second = agent.Job("a", /*id=*/0, /*is_born=*/true);
+  for (int t = 90; t < 130; ++t) {
+    const uint64_t tenths = 10 * uint64_t(t - 90) + 9;  // since 89.5 s
+    agent.Tick(t + 0.4, {{.job = second, .time = kJobSecond / 10 * tenths}});
+  }
+  thin();
+  EXPECT_THAT(Ask(Of("\\Job(a)\\% Time", 60, 120, 60)),
+              ElementsAre("web-1 \\Job(a)\\% Time", "120: 100"));
 }
 
 }  // namespace
