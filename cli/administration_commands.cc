@@ -1,9 +1,11 @@
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/daemon/command_parser.h"
 #include "base/os/files.h"
 #include "base/os/user_directory.h"
+#include "cli/aggregators.h"
 #include "cli/arguments.h"
 
 namespace fleetperf::cli {
@@ -76,16 +78,16 @@ void AddPkiEnrolment(Command& pki, Arguments& arguments) {
 
 void AddBackupCommand(Command& app, Arguments& arguments) {
   Arguments* a = &arguments;
-  Command backup =
-      AddCommand(app, arguments, "backup",
-                 "Back up the store of the running aggregator (operators only)",
-                 "  fleetperf backup /backup/monday --certificate "
-                 "operator-alice.pem --key "
-                 "operator-alice.key\n"
-                 "To restore a backup: fleetperf-aggregator restore --help\n",
-                 Connected(arguments, [a](const Connection& connection) {
-                   return Backup(connection, a->directory);
-                 }));
+  Command backup = AddCommand(
+      app, arguments, "backup",
+      "Back up the store of the running aggregator (operators only)",
+      "  fleetperf backup /backup/monday --certificate "
+      "operator-alice.pem --key "
+      "operator-alice.key\n"
+      "To restore a backup: fleetperf-aggregator restore --help\n",
+      ConnectedToOne(arguments, "backup", [a](const Connection& connection) {
+        return Backup(connection, a->directory);
+      }));
   backup
       .AddText("DIRECTORY", &arguments.directory,
                "An absolute path on the aggregator's machine that does "
@@ -100,8 +102,8 @@ void AddStatusCommands(Command& app, Arguments& arguments) {
       "  fleetperf status\n"
       "  fleetperf status --verbose\n"
       "  fleetperf status --format json\n",
-      Connected(arguments, [a](const Connection& connection) {
-        return ShowStatus(connection, a->format, a->verbose);
+      Connected(arguments, [a](const Aggregators& aggregators) {
+        return ShowStatus(aggregators, a->format, a->verbose);
       }));
   status.AddFlag("--verbose", &arguments.verbose,
                  "Show the aggregator's own counters, too, over the last 5 "
@@ -113,9 +115,10 @@ void AddStatusCommands(Command& app, Arguments& arguments) {
              "jumps ahead. fleetperf status shows the time",
              "  fleetperf confirm-clock --certificate operator-alice.pem --key "
              "operator-alice.key\n",
-             Connected(arguments, [](const Connection& connection) {
-               return ConfirmClock(connection);
-             }));
+             ConnectedToOne(arguments, "confirm-clock",
+                            [](const Connection& connection) {
+                              return ConfirmClock(connection);
+                            }));
 }
 
 void AddWebCommands(Command& app, Arguments& arguments) {
@@ -132,8 +135,8 @@ void AddWebCommands(Command& app, Arguments& arguments) {
              "the aggregator's configuration names others, print a link for "
              "the page of each",
              "  fleetperf web login\n",
-             Connected(arguments, [a](const Connection& connection) {
-               return MakeLoginLinks(connection, a->connection);
+             Connected(arguments, [a](const Aggregators& aggregators) {
+               return MakeLoginLinks(aggregators, a->connection);
              }));
 }
 

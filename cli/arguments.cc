@@ -6,6 +6,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/daemon/command_parser.h"
+#include "base/status_macros.h"
+#include "cli/aggregators.h"
 #include "cli/connection.h"
 #include "cli/missing.h"
 #include "cli/output.h"
@@ -21,29 +23,48 @@ Format FormatOf(const std::string& name) {
   return Format::kTable;
 }
 
-// Reports the paths without samples and the silent machines.
-absl::Status Report(const Connection& connection, Format format,
+// Reports the paths without samples, the silent machines, and the aggregators
+// that failed.
+absl::Status Report(const Aggregators& aggregators, Format format,
                     const absl::Status& status) {
-  for (const v1::Missing& missing : connection.missing()) {
+  for (const v1::Missing& missing : aggregators.missing()) {
     PrintMissing(missing, format);
   }
-  if (status.ok() || IsMissing(status)) {
-    PrintSilent(connection.silent(), format);
-  }
-  if (connection.missing().empty()) return status;
-  if (!status.ok() && !IsMissing(status)) return status;
-  return MissingError(AlreadyReported());
+  const bool has_answer = status.ok() || IsMissing(status);
+  if (has_answer) PrintSilent(aggregators.silent(), format);
+  for (const std::string& failure : aggregators.failures()) PrintNote(failure);
+  if (!has_answer) return status;
+  if (!aggregators.missing().empty()) return MissingError(AlreadyReported());
+  return status.ok() && !aggregators.failures().empty()
+             ? MissingError(AlreadyReported())
+             : status;
 }
 
 }  // namespace
 
 std::function<absl::Status()> Connected(
     Arguments& arguments,
-    std::function<absl::Status(const Connection&)> command) {
+    std::function<absl::Status(const Aggregators&)> command) {
   return [&arguments, command = std::move(command)]() -> absl::Status {
-    const auto connection = Connection::Open(arguments.connection);
-    if (!connection.ok()) return connection.status();
-    return Report(*connection, arguments.format, command(*connection));
+    const auto aggregators = Aggregators::Open(arguments.connection);
+    if (!aggregators.ok()) return aggregators.status();
+    return Report(*aggregators, arguments.format, command(*aggregators));
+  };
+}
+
+std::function<absl::Status()> ConnectedToOne(
+    Arguments& arguments, const std::string& name,
+    std::function<absl::Status(const Connection&)> command) {
+  return [&arguments, name, command = std::move(command)]() -> absl::Status {
+    const auto connections = Connection::MakeAll(arguments.connection);
+    if (!connections.ok()) return connections.status();
+    if (connections->size() > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " is of one aggregator; name it: --aggregator ",
+                       connections->front().address()));
+    }
+    RETURN_IF_ERROR(connections->front().Connect());
+    return command(connections->front());
   };
 }
 

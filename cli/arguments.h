@@ -46,9 +46,14 @@ struct Arguments {
 };
 
 // Returns a function that connects, runs `command`, and then reports the paths
-// without samples.
+// without samples and the aggregators that failed.
 std::function<absl::Status()> Connected(
     Arguments& arguments,
+    std::function<absl::Status(const Aggregators&)> command);
+
+// Same for a command of one aggregator: several are an error, which names it.
+std::function<absl::Status()> ConnectedToOne(
+    Arguments& arguments, const std::string& name,
     std::function<absl::Status(const Connection&)> command);
 
 // Adds a command that makes `run` Arguments::run. `examples` end its help.

@@ -18,14 +18,14 @@
 #include "base/text/excerpt.h"
 #include "base/text/printable.h"
 #include "base/text/units.h"
+#include "cli/aggregators.h"
 #include "cli/commands.h"
-#include "cli/connection.h"
 #include "cli/missing.h"
 #include "cli/query.h"
 #include "cli/query_request.h"
 #include "cli/times.h"
 #include "proto/conversions.h"
-#include "values/unit.h"
+#include "values/window.h"
 
 namespace fleetperf::cli {
 namespace {
@@ -52,23 +52,9 @@ int RankOf(CheckState state) {
   return 3;
 }
 
-bool Holds(const v1::Condition& condition, double value) {
-  switch (condition.comparison()) {
-    case v1::COMPARISON_GREATER:
-      return value > condition.number();
-    case v1::COMPARISON_GREATER_OR_EQUAL:
-      return value >= condition.number();
-    case v1::COMPARISON_LESS:
-      return value < condition.number();
-    case v1::COMPARISON_LESS_OR_EQUAL:
-      return value <= condition.number();
-    case v1::COMPARISON_EQUAL:
-      return value == condition.number();
-    case v1::COMPARISON_NOT_EQUAL:
-      return value != condition.number();
-    default:
-      return false;
-  }
+bool IsStale(const Value& value, absl::Duration stale) {
+  return value.newest_sample.has_value() &&
+         value.time - *value.newest_sample > stale;
 }
 
 // Returns a number without an exponent, which plugins must not print.
@@ -101,22 +87,10 @@ std::string RangeText(const std::optional<v1::Condition>& condition) {
 }
 
 // Returns the condition with its number in the unit of the series.
-absl::StatusOr<std::optional<v1::Condition>> InUnitOf(
+absl::StatusOr<std::optional<v1::Condition>> LimitFor(
     const std::optional<Threshold>& threshold, const v1::Series& series) {
   if (!threshold.has_value()) return std::nullopt;
-  std::optional<v1::Condition> condition = threshold->condition;
-  if (condition->unit().empty()) return condition;
-  const auto factor = UnitFactor(condition->unit(), series.unit());
-  if (!factor.has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the threshold is in ", condition->unit(), ", but the values of ",
-        series.path(), " are ",
-        series.unit().empty() ? "plain numbers"
-                              : absl::StrCat("in ", series.unit())));
-  }
-  condition->set_number(condition->number() * *factor);
-  condition->clear_unit();
-  return condition;
+  return InUnitOf("the threshold", threshold->condition, series);
 }
 
 // Returns the unit if plugins may use it.
@@ -151,9 +125,9 @@ std::string PluginLine(CheckState state, absl::string_view text) {
 
 absl::Status CheckResult::Add(const v1::Series& series, const Value& value) {
   Item item = {.series = series, .value = value, .rank = RankOf(series, value)};
-  ASSIGN_OR_RETURN(item.warn, InUnitOf(limits_.warn, series));
-  ASSIGN_OR_RETURN(item.critical, InUnitOf(limits_.critical, series));
-  ASSIGN_OR_RETURN(item.where, InUnitOf(limits_.where, series));
+  ASSIGN_OR_RETURN(item.warn, LimitFor(limits_.warn, series));
+  ASSIGN_OR_RETURN(item.critical, LimitFor(limits_.critical, series));
+  ASSIGN_OR_RETURN(item.where, LimitFor(limits_.where, series));
   items_.push_back(std::move(item));
   return absl::OkStatus();
 }
@@ -227,9 +201,7 @@ std::vector<const CheckResult::Item*> CheckResult::WithPerformanceData(
 
 CheckState CheckResult::StateOf(const Item& item) const {
   const Value& value = item.value;
-  const bool is_stale = value.newest_sample.has_value() &&
-                        value.time - *value.newest_sample > limits_.stale;
-  if (!value.ok() || is_stale) return CheckState::kUnknown;
+  if (!value.ok() || IsStale(value, limits_.stale)) return CheckState::kUnknown;
   if (item.critical.has_value() && Holds(*item.critical, value.value)) {
     return CheckState::kCritical;
   }
@@ -366,6 +338,22 @@ absl::StatusOr<CheckResult::Limits> LimitsOf(const CheckFlags& flags) {
   return limits;
 }
 
+// Whether a path without wildcards is of one machine.
+bool NamesEachMachine(const CheckFlags& flags) {
+  if (!flags.machines.machine.empty()) {
+    return !HasWildcards(flags.machines.machine);
+  }
+  return std::all_of(
+      flags.paths.begin(), flags.paths.end(),
+      [](const std::string& path) { return absl::StartsWith(path, "\\\\"); });
+}
+
+// Whether the value is fresh and covers the whole time.
+bool IsWhole(const Value& value, absl::Duration stale) {
+  return value.ok() && !IsStale(value, stale) &&
+         CoverageWhilePresent(value.coverage, value.presence) >= 1;
+}
+
 absl::StatusOr<CheckResult> RunCheck(const ConnectionFlags& to,
                                      const CheckFlags& flags) {
   if (flags.paths.empty()) {
@@ -380,21 +368,29 @@ absl::StatusOr<CheckResult> RunCheck(const ConnectionFlags& to,
                             .machines = flags.machines};
   ASSIGN_OR_RETURN(v1::QueryRangeRequest request, MakeRequest(query));
   request.set_without_aggregates(true);
-  ASSIGN_OR_RETURN(const Connection connection, Connection::Open(to));
+  ASSIGN_OR_RETURN(const Aggregators aggregators, Aggregators::Open(to));
   CheckResult result(limits);
   absl::Status wrong_unit;
+  // Whether another aggregator cannot change the result.
+  bool is_complete = NamesEachMachine(flags) && !limits.has_wildcards;
   RETURN_IF_ERROR(
-      ForEachResult(connection, query, request, Printing::kAtEnd,
+      ForEachResult(aggregators, query, request, Printing::kAtEnd,
                     [&](const v1::Series& series, const Value& value) {
                       wrong_unit.Update(result.Add(series, value));
+                      is_complete = is_complete && IsWhole(value, limits.stale);
                     }));
   RETURN_IF_ERROR(wrong_unit);
-  for (const v1::Missing& missing : connection.missing()) {
+  if (!is_complete) {
+    for (const std::string& failure : aggregators.failures()) {
+      result.AddMissing(failure);
+    }
+  }
+  for (const v1::Missing& missing : aggregators.missing()) {
     result.AddMissing(
         absl::StrCat(Excerpt(missing.path()), ": ", missing.reason()));
   }
   const absl::Time now = Clock::Real().Now();
-  for (const v1::SilentMachine& machine : connection.silent()) {
+  for (const v1::SilentMachine& machine : aggregators.silent()) {
     const absl::Duration age = now - FromProto(machine.newest_sample());
     if (absl::AbsDuration(age) <= limits.stale) continue;
     result.AddMissing(SilenceText(machine, now));

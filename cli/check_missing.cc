@@ -1,15 +1,17 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/os/clock.h"
 #include "base/status_macros.h"
+#include "cli/aggregators.h"
 #include "cli/check.h"
 #include "cli/commands.h"
-#include "cli/connection.h"
+#include "cli/merged_lists.h"
 #include "cli/output.h"
 #include "cli/pages.h"
 #include "cli/times.h"
@@ -25,6 +27,9 @@ constexpr size_t kMaxNamed = 10;
 struct Found {
   size_t expected = 0;
   std::vector<std::string> missing;  // with the reasons
+  // Those of which no aggregator has samples, while others cannot be asked.
+  std::vector<std::string> unknown;
+  std::vector<std::string> failures;  // of aggregators
 };
 
 // Returns the reason why an expected machine is missing; "" if it is not.
@@ -54,45 +59,63 @@ absl::StatusOr<Found> FindMissing(const ConnectionFlags& to,
                                   const CheckFlags& flags) {
   ASSIGN_OR_RETURN(const absl::Duration stale,
                    ParseDurationFlag("--stale", flags.stale));
-  v1::ListMachinesRequest request;
-  RETURN_IF_ERROR(SetMachines(flags.machines, &request));
-  ASSIGN_OR_RETURN(const Connection connection, Connection::Open(to));
+  ASSIGN_OR_RETURN(const Aggregators aggregators, Aggregators::Open(to));
   const absl::Time now = Clock::Real().Now();
-  Found found;
-  RETURN_IF_ERROR(
-      (ForEachPage<v1::ListMachinesRequest, v1::ListMachinesResponse>(
-          connection, &v1::FleetService::Stub::ListMachines, request,
-          [&](const v1::ListMachinesResponse& response) {
-            for (const v1::Machine& machine : response.machines()) {
-              if (!machine.expected()) continue;
-              ++found.expected;
-              const std::string reason = Reason(machine, stale, now);
-              if (reason.empty()) continue;
-              found.missing.push_back(
-                  absl::StrCat(machine.name(), ": ", reason));
-            }
-          })));
+  ASSIGN_OR_RETURN(auto lists, MachinesOfEach(aggregators, flags.machines));
+  Found found{.failures = aggregators.failures()};
+  for (const v1::Machine& machine : MergeMachines(std::move(lists))) {
+    if (!machine.expected()) continue;
+    ++found.expected;
+    const std::string reason = Reason(machine, stale, now);
+    if (reason.empty()) continue;
+    if (!found.failures.empty() && !machine.has_newest_sample() &&
+        !machine.connected()) {
+      found.unknown.push_back(machine.name());
+    } else {
+      found.missing.push_back(absl::StrCat(machine.name(), ": ", reason));
+    }
+  }
   if (found.expected > 0) return found;
   return absl::FailedPreconditionError(
       "no machine is expected; name them in expected_machines in the "
       "aggregator's configuration");
 }
 
-std::string TextOf(const Found& found) {
-  const size_t missing = found.missing.size();
-  if (missing == 0) {
-    return absl::StrCat("all ", found.expected,
-                        " expected machines send "
-                        "samples");
+// Returns the first few.
+std::string SomeOf(const std::vector<std::string>& all,
+                   absl::string_view separator) {
+  const size_t named = std::min(all.size(), kMaxNamed);
+  std::string text = absl::StrJoin(
+      all.begin(), all.begin() + static_cast<std::ptrdiff_t>(named), separator);
+  if (all.size() > named) {
+    absl::StrAppend(&text, separator, all.size() - named, " more");
   }
-  const size_t named = std::min(missing, kMaxNamed);
-  std::string text = absl::StrCat(
-      missing, " of ", found.expected, " expected machines missing: ",
-      absl::StrJoin(found.missing.begin(),
-                    found.missing.begin() + static_cast<std::ptrdiff_t>(named),
-                    "; "));
-  if (missing > named) absl::StrAppend(&text, "; ", missing - named, " more");
   return text;
+}
+
+std::string TextOf(const Found& found) {
+  std::vector<std::string> texts;
+  if (!found.missing.empty()) {
+    texts.push_back(absl::StrCat(
+        found.missing.size(), " of ", found.expected,
+        " expected machines missing: ", SomeOf(found.missing, "; ")));
+  }
+  if (!found.unknown.empty()) {
+    texts.push_back(absl::StrCat(
+        found.unknown.size(), " of ", found.expected,
+        " expected machines unknown: ", SomeOf(found.unknown, ", ")));
+  }
+  if (texts.empty()) {
+    texts.push_back(absl::StrCat("all ", found.expected,
+                                 " expected machines send samples"));
+  }
+  texts.insert(texts.end(), found.failures.begin(), found.failures.end());
+  return absl::StrJoin(texts, "; ");
+}
+
+CheckState StateOf(const Found& found) {
+  if (!found.missing.empty()) return CheckState::kCritical;
+  return found.unknown.empty() ? CheckState::kOk : CheckState::kUnknown;
 }
 
 }  // namespace
@@ -100,8 +123,7 @@ std::string TextOf(const Found& found) {
 int CheckMissing(const ConnectionFlags& connection, const CheckFlags& flags) {
   const auto found = FindMissing(connection, flags);
   if (!found.ok()) return ReportUnknown(found.status());
-  const CheckState state =
-      found->missing.empty() ? CheckState::kOk : CheckState::kCritical;
+  const CheckState state = StateOf(*found);
   PutLine(absl::StrCat(PluginLine(state, TextOf(*found)),
                        " | 'missing'=", found->missing.size(),
                        ";;0 'expected'=", found->expected));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/machine_flags.h"
@@ -17,10 +18,11 @@ class StopSignal;
 
 namespace fleetperf::cli {
 
-class Connection;
+class Aggregators;
 
-// Makes agents collect the counters that the paths select, until the object is
-// destroyed or the duration is over. Thread-compatible.
+// Makes the agents of all aggregators collect the counters that the paths
+// select, until the object is destroyed or the duration is over.
+// Thread-compatible.
 class Collecting {
  public:
   // Flags as typed.
@@ -33,9 +35,9 @@ class Collecting {
 
   // Describes the collection on standard error and returns when queries can
   // find the paths. Returns Cancelled if `stop`, which may be null, is raised
-  // before.
+  // before. `aggregators` must outlive the object.
   static absl::StatusOr<std::unique_ptr<Collecting>> Begin(
-      const Connection& connection, const Flags& flags, StopSignal* stop);
+      const Aggregators& aggregators, const Flags& flags, StopSignal* stop);
 
   ~Collecting();
 
@@ -45,9 +47,15 @@ class Collecting {
  private:
   class Stream;
 
-  explicit Collecting(std::unique_ptr<Stream> stream);
+  explicit Collecting(const Aggregators& aggregators);
 
-  const std::unique_ptr<Stream> stream_;
+  // Calls `wait` for each stream and combines the results.
+  absl::Status ForEachStream(
+      absl::FunctionRef<absl::Status(Stream&)> wait) const;
+
+  const Aggregators& aggregators_;
+  // Of the aggregators in their order.
+  std::vector<std::unique_ptr<Stream>> streams_;
 };
 
 }  // namespace fleetperf::cli

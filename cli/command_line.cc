@@ -27,7 +27,8 @@ void AddConnectionOptions(Command& app, ConnectionFlags& flags) {
                            "(FLEETPERF_CONFIG, ",
                            kUserConfigDirectory, "/config.yaml)"))
       .SetType("FILE");
-  app.AddText("--aggregator", &flags.aggregator, "The aggregator's address")
+  app.AddList("--aggregator", &flags.aggregators,
+              "The aggregator's address. May be repeated: all are asked")
       .SetType("HOST:PORT");
   app.AddText("--authority", &flags.tls.authority,
               "The authority's certificate")
@@ -83,7 +84,8 @@ int RunCommandLine(int argc, char** argv) {
       "  fleetperf watch '\\Process V2(*)\\% Processor Time'\n"
       "Run a command with --help to see its flags and examples.\n"
       "Exit status: 0 ok, 1 failed, 2 something that was named does not exist "
-      "or has no samples;\n"
+      "or has no samples,\n"
+      "or one of several aggregators could not be asked;\n"
       "check: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.");
   AddConnectionOptions(app, arguments.connection);
   app.AddFlag("--local", &arguments.local,

@@ -19,6 +19,7 @@ class StopSignal;
 
 namespace fleetperf::cli {
 
+class Aggregators;
 class Connection;
 
 // The error of a command that has reported its failure on standard error.
@@ -27,23 +28,23 @@ inline absl::Status AlreadyReported() {
 }
 
 // `verbose` adds the plan of each machine and the state of its queries.
-absl::Status ListMachines(const Connection& connection, Format format,
+absl::Status ListMachines(const Aggregators& aggregators, Format format,
                           const MachineFlags& machines, bool verbose);
-// Makes the aggregator forget machines that no agent collects from any more.
-// Only says what would be forgotten if `dry_run`.
-absl::Status ForgetMachines(const Connection& connection,
+// Makes all aggregators forget machines that no agent collects from any more:
+// all of them or none. Only says what would be forgotten if `dry_run`.
+absl::Status ForgetMachines(const Aggregators& aggregators,
                             const std::vector<std::string>& names,
                             bool dry_run);
-absl::Status ListCountersets(const Connection& connection, Format format,
+absl::Status ListCountersets(const Aggregators& aggregators, Format format,
                              const MachineFlags& machines);
-absl::Status ListCounters(const Connection& connection, Format format,
+absl::Status ListCounters(const Aggregators& aggregators, Format format,
                           const std::string& counterset,
                           const MachineFlags& machines);
-absl::Status ListInstances(const Connection& connection, Format format,
+absl::Status ListInstances(const Aggregators& aggregators, Format format,
                            const std::string& counterset,
                            const MachineFlags& machines);
 // Finds counters, instances and machines by words; lists at most `limit`.
-absl::Status Find(const Connection& connection, Format format,
+absl::Status Find(const Aggregators& aggregators, Format format,
                   const std::vector<std::string>& words,
                   const MachineFlags& machines, uint32_t limit);
 
@@ -67,12 +68,12 @@ struct QueryFlags {
   std::string collect;  // a duration for which agents collect before the query
   MachineFlags machines;
 };
-absl::Status Query(const Connection& connection, Format format,
+absl::Status Query(const Aggregators& aggregators, Format format,
                    const QueryFlags& flags);
 
 // Draws the values to the file `output`, or to the terminal if that is empty.
 // Without flags.step, windows are as short as the chart's resolution allows.
-absl::Status Plot(const Connection& connection, const QueryFlags& flags,
+absl::Status Plot(const Aggregators& aggregators, const QueryFlags& flags,
                   const std::string& output);
 
 struct ExplainFlags {
@@ -80,7 +81,7 @@ struct ExplainFlags {
   std::string at;
   MachineFlags machines;
 };
-absl::Status Explain(const Connection& connection, Format format,
+absl::Status Explain(const Aggregators& aggregators, Format format,
                      const ExplainFlags& flags);
 
 struct WatchFlags {
@@ -100,7 +101,7 @@ struct WatchFlags {
 // Runs until `stop` is raised, the output is closed, or `count` or `duration`
 // is reached. Connects again if the connection is lost. On a terminal, keys
 // sort and turn pages.
-absl::Status Watch(const Connection& connection, Format format,
+absl::Status Watch(const Aggregators& aggregators, Format format,
                    const WatchFlags& flags, StopSignal* stop);
 
 struct CheckFlags {
@@ -139,18 +140,18 @@ absl::Status Calc(const CalcFlags& flags);
 // Makes the aggregator copy its store to a directory on its machine.
 absl::Status Backup(const Connection& connection, const std::string& directory);
 
-// Shows the status of the aggregator itself. `verbose` adds its own counters.
-absl::Status ShowStatus(const Connection& connection, Format format,
+// Shows the status of each aggregator itself. `verbose` adds its own counters.
+absl::Status ShowStatus(const Aggregators& aggregators, Format format,
                         bool verbose);
 
 // Confirms that the aggregator's clock is right after it jumped.
 absl::Status ConfirmClock(const Connection& connection);
 
-// Prints a link that logs a browser in to the aggregator's web UI, and one for
-// that of each other aggregator that it names, to which `flags` connect with
-// the same certificate. An other one that makes no link is reported on standard
+// Prints a link that logs a browser in to each aggregator's web UI, and to that
+// of each other aggregator that they name, to which `flags` connect with the
+// same certificate. An other one that makes no link is reported on standard
 // error, and makes the exit status 2.
-absl::Status MakeLoginLinks(const Connection& connection,
+absl::Status MakeLoginLinks(const Aggregators& aggregators,
                             const ConnectionFlags& flags);
 
 struct PkiFlags {

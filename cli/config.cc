@@ -6,7 +6,10 @@ namespace fleetperf::cli {
 namespace {
 
 constexpr ConfigKey kKeys[] = {
-    {"aggregator", "`host:port`"},
+    {.name = "aggregators",
+     .meaning = "`host:port` of the aggregators, all of which a command asks; "
+                "one or several",
+     .default_text = "required"},
     {"tls.authority",
      "PEM file of the authorities that the aggregator's certificate must be "
      "from"},
@@ -24,7 +27,10 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
   ASSIGN_OR_RETURN(ConfigFile file, ConfigFile::Load(path));
   ConfigSection root = file.root();
   Config config;
-  root.Require("aggregator", &config.aggregator);
+  root.Read("aggregators", &config.aggregators);
+  if (config.aggregators.empty()) {
+    root.Error("aggregators", "aggregators is required");
+  }
   config.tls = ReadTlsFiles(root.Section("tls"));
   RETURN_IF_ERROR(file.Finish());
   config.settings = file.settings();

@@ -4,6 +4,7 @@
 #define FLEETPERF_CLI_CONFIG_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -14,7 +15,7 @@
 namespace fleetperf::cli {
 
 struct Config {
-  std::string aggregator;  // "host:port"
+  std::vector<std::string> aggregators;  // "host:port"; at least one
   TlsFiles tls;
   ConfigSettings settings;
 };

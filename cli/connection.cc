@@ -1,5 +1,8 @@
 #include "cli/connection.h"
 
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+
 #include <cstdlib>
 #include <optional>
 #include <set>
@@ -11,14 +14,16 @@
 #include "base/os/files.h"
 #include "base/os/user_directory.h"
 #include "base/rpc/channel.h"
+#include "base/rpc/rpc_deadline.h"
 #include "base/status_macros.h"
 #include "base/tls/tls_identity.h"
 #include "cli/config.h"
-#include "fleetperf/v1/query.pb.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 
 namespace fleetperf::cli {
 namespace {
 
+constexpr absl::Duration kConnectTimeout = absl::Seconds(3);
 constexpr char kConfigVariable[] = "FLEETPERF_CONFIG";
 // The type URL of the payload of MissingError.
 constexpr char kMissing[] = "fleetperf/missing";
@@ -29,7 +34,7 @@ std::string DefaultConfigPath() {
 }
 
 bool IsComplete(const ConnectionFlags& flags) {
-  return !flags.aggregator.empty() && !flags.tls.authority.empty() &&
+  return !flags.aggregators.empty() && !flags.tls.authority.empty() &&
          !flags.tls.certificate.empty() && !flags.tls.key.empty();
 }
 
@@ -57,14 +62,9 @@ void Override(const std::string& flag, std::string* setting) {
 
 }  // namespace
 
-struct Connection::Reports {
-  std::vector<v1::Missing> missing;
-  std::vector<v1::SilentMachine> silent;
-  std::set<std::string> silent_names;
-};
-
-absl::StatusOr<Connection> Connection::Open(const ConnectionFlags& flags) {
-  Config settings{.aggregator = flags.aggregator, .tls = flags.tls};
+absl::StatusOr<std::vector<Connection>> Connection::MakeAll(
+    const ConnectionFlags& flags) {
+  Config settings{.aggregators = flags.aggregators, .tls = flags.tls};
   if (!IsComplete(flags)) {
     ASSIGN_OR_RETURN(const std::string path, ConfigPath(flags));
     if (path.empty()) {
@@ -75,29 +75,58 @@ absl::StatusOr<Connection> Connection::Open(const ConnectionFlags& flags) {
                        kConfigVariable, " names)"));
     }
     ASSIGN_OR_RETURN(settings, LoadConfig(path));
-    Override(flags.aggregator, &settings.aggregator);
+    if (!flags.aggregators.empty()) settings.aggregators = flags.aggregators;
     Override(flags.tls.authority, &settings.tls.authority);
     Override(flags.tls.certificate, &settings.tls.certificate);
     Override(flags.tls.key, &settings.tls.key);
   }
-  const absl::Status valid =
-      CheckAddress(settings.aggregator, /*least_port=*/1, "localhost:7443");
-  if (!valid.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the aggregator's address ", valid.message()));
+  for (const std::string& address : settings.aggregators) {
+    const absl::Status valid =
+        CheckAddress(address, /*least_port=*/1, "localhost:7443");
+    if (!valid.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the aggregator's address ", valid.message()));
+    }
   }
   // The aggregator says which role a command needs.
-  ASSIGN_OR_RETURN(auto identity,
+  ASSIGN_OR_RETURN(const std::shared_ptr<TlsIdentity> identity,
                    TlsIdentity::Load(settings.tls, /*role=*/std::nullopt));
-  return Connection(settings.aggregator, std::move(identity));
+  std::vector<Connection> connections;
+  std::set<std::string> addresses;
+  for (const std::string& address : settings.aggregators) {
+    if (!addresses.insert(address).second) continue;  // given twice
+    connections.push_back(Connection(address, identity));
+  }
+  return connections;
 }
 
 Connection::Connection(const std::string& address,
                        std::shared_ptr<TlsIdentity> identity)
     : address_(address),
       identity_(std::move(identity)),
-      channel_(MakeChannel(address_, identity_->ForClient())),
-      reports_(std::make_shared<Reports>()) {}
+      channel_(MakeChannel(address_, identity_->ForClient())) {}
+
+absl::Status Connection::Connect() const {
+  const gpr_timespec deadline = RpcDeadline(kConnectTimeout);
+  for (;;) {
+    const grpc_connectivity_state state = channel_->GetState(true);
+    if (state == GRPC_CHANNEL_READY) return absl::OkStatus();
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE) return ReasonOfFailure();
+    if (!channel_->WaitForStateChange(state, deadline)) {
+      return Explain(
+          {grpc::StatusCode::DEADLINE_EXCEEDED, "deadline exceeded"});
+    }
+  }
+}
+
+// A call fails with the reason for which the channel has failed.
+absl::Status Connection::ReasonOfFailure() const {
+  grpc::ClientContext context;
+  context.set_deadline(RpcDeadline(kConnectTimeout));
+  grpc::health::v1::HealthCheckResponse response;
+  const auto stub = grpc::health::v1::Health::NewStub(channel_);
+  return Explain(stub->Check(&context, {}, &response));
+}
 
 Connection Connection::Again() const {
   Connection again = *this;
@@ -106,26 +135,6 @@ Connection Connection::Again() const {
   identity_->Refresh().IgnoreError();
   again.channel_ = MakeChannel(address_, identity_->ForClient());
   return again;
-}
-
-const std::vector<v1::Missing>& Connection::missing() const {
-  return reports_->missing;
-}
-
-const std::vector<v1::SilentMachine>& Connection::silent() const {
-  return reports_->silent;
-}
-
-void Connection::AddMissing(const v1::Missing& missing) const {
-  for (const v1::Missing& known : reports_->missing) {
-    if (known.path() == missing.path()) return;  // by another query
-  }
-  reports_->missing.push_back(missing);
-}
-
-void Connection::AddSilent(const v1::SilentMachine& machine) const {
-  if (!reports_->silent_names.insert(machine.machine()).second) return;
-  reports_->silent.push_back(machine);
 }
 
 absl::Status Connection::Explain(const grpc::Status& status,

@@ -1,4 +1,4 @@
-// Finds and connects to the aggregator.
+// A connection to an aggregator.
 
 #ifndef FLEETPERF_CLI_CONNECTION_H_
 #define FLEETPERF_CLI_CONNECTION_H_
@@ -22,12 +22,6 @@ namespace fleetperf {
 class TlsIdentity;
 }  // namespace fleetperf
 
-// Of fleetperf/v1/query.pb.h.
-namespace fleetperf::v1 {
-class Missing;
-class SilentMachine;
-}  // namespace fleetperf::v1
-
 namespace fleetperf::cli {
 
 // Marks the error as that of something named that does not exist or has no
@@ -38,29 +32,25 @@ bool IsMissing(const absl::Status& status);
 // The deadline of calls that the aggregator answers from memory.
 inline constexpr absl::Duration kCallDeadline = absl::Seconds(15);
 
-// A channel to the aggregator, and its address for messages.
+// A channel to an aggregator, and its address for messages.
 class Connection {
  public:
-  // Connects with the flags. Missing settings are read from the file named by
-  // --config or FLEETPERF_CONFIG, or else from ~/.config/fleetperf/config.yaml.
-  static absl::StatusOr<Connection> Open(const ConnectionFlags& flags);
+  // Returns a connection to each aggregator that the flags name. Missing
+  // settings are read from the file named by --config or FLEETPERF_CONFIG, or
+  // else from ~/.config/fleetperf/config.yaml.
+  static absl::StatusOr<std::vector<Connection>> MakeAll(
+      const ConnectionFlags& flags);
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   const std::string& address() const { return address_; }
 
-  // Returns a new channel to the same aggregator, because a channel does not
-  // reconnect. Looks for a renewed certificate. Shares the recorded paths and
-  // machines.
-  Connection Again() const;
+  // Blocks until the aggregator is reached, for at most 3 s. Returns the reason
+  // if it is not.
+  absl::Status Connect() const;
 
-  // Records a path of the command that has no samples. Reported after the
-  // command, which goes on.
-  void AddMissing(const v1::Missing& missing) const;
-  const std::vector<v1::Missing>& missing() const;
-  // Same for machines that stopped before the range of a query. They are not
-  // missing.
-  void AddSilent(const v1::SilentMachine& machine) const;
-  const std::vector<v1::SilentMachine>& silent() const;
+  // Returns a new channel to the same aggregator, because a channel does not
+  // reconnect. Looks for a renewed certificate.
+  Connection Again() const;
 
   // Returns a call's status with a message that suggests the remedy. NotFound
   // is a MissingError.
@@ -68,14 +58,13 @@ class Connection {
                        RpcStage stage = RpcStage::kConnecting) const;
 
  private:
-  struct Reports;
-
   Connection(const std::string& address, std::shared_ptr<TlsIdentity> identity);
+
+  absl::Status ReasonOfFailure() const;
 
   std::string address_;
   std::shared_ptr<TlsIdentity> identity_;
   std::shared_ptr<grpc::Channel> channel_;
-  std::shared_ptr<Reports> reports_;
 };
 
 }  // namespace fleetperf::cli

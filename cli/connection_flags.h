@@ -1,9 +1,10 @@
-// The flags that name the aggregator and the user's certificate.
+// The flags that name the aggregators and the user's certificate.
 
 #ifndef FLEETPERF_CLI_CONNECTION_FLAGS_H_
 #define FLEETPERF_CLI_CONNECTION_FLAGS_H_
 
 #include <string>
+#include <vector>
 
 #include "base/tls/tls_files.h"
 
@@ -12,7 +13,7 @@ namespace fleetperf::cli {
 // As typed; empty if not given.
 struct ConnectionFlags {
   std::string config;
-  std::string aggregator;
+  std::vector<std::string> aggregators;
   TlsFiles tls;
 };
 

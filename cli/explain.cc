@@ -4,6 +4,10 @@
 #include <grpcpp/client_context.h>
 
 #include <cstdio>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -12,6 +16,7 @@
 #include "base/status_macros.h"
 #include "base/text/excerpt.h"
 #include "base/text/printable.h"
+#include "cli/aggregators.h"
 #include "cli/command_progress.h"
 #include "cli/commands.h"
 #include "cli/connection.h"
@@ -22,6 +27,7 @@
 #include "fleetperf/v1/query.grpc.pb.h"
 #include "perflib/counter_type.h"
 #include "proto/conversions.h"
+#include "proto/series_key.h"
 
 namespace fleetperf::cli {
 namespace {
@@ -143,9 +149,32 @@ std::string FailureText(const v1::FailedQuery& failed) {
                            : Win32ErrorName(failed.status()));
 }
 
+// Returns the explanations by series: of each, the one with the newest sample.
+v1::ExplainValueResponse Merge(
+    std::vector<v1::ExplainValueResponse> responses) {
+  std::map<std::string, v1::Explanation> by_key;
+  v1::ExplainValueResponse merged;
+  for (v1::ExplainValueResponse& response : responses) {
+    for (v1::Explanation& explanation : *response.mutable_explanations()) {
+      const auto [known, is_new] =
+          by_key.try_emplace(SeriesKey(explanation.series()));
+      if (is_new ||
+          TimeOf(known->second.newer()) < TimeOf(explanation.newer())) {
+        known->second.Swap(&explanation);
+      }
+    }
+    merged.set_left_out(merged.left_out() + response.left_out());
+    merged.mutable_failures()->MergeFrom(response.failures());
+  }
+  for (auto& [key, explanation] : by_key) {
+    merged.add_explanations()->Swap(&explanation);
+  }
+  return merged;
+}
+
 }  // namespace
 
-absl::Status Explain(const Connection& connection, Format format,
+absl::Status Explain(const Aggregators& aggregators, Format format,
                      const ExplainFlags& flags) {
   v1::ExplainValueRequest request;
   request.set_path(flags.path);
@@ -154,14 +183,19 @@ absl::Status Explain(const Connection& connection, Format format,
     *request.mutable_time() = ToProto(at);
   }
   RETURN_IF_ERROR(SetMachines(flags.machines, &request));
-  grpc::ClientContext context;
-  context.set_deadline(RpcDeadline(kExplainDeadline));
-  v1::ExplainValueResponse response;
+  const std::vector<Connection>& reached = aggregators.reached();
+  std::vector<v1::ExplainValueResponse> responses(reached.size());
   auto progress = MakeProgress("querying", Printing::kAtEnd);
-  const grpc::Status status = v1::QueryService::NewStub(connection.channel())
-                                  ->ExplainValue(&context, request, &response);
+  const absl::Status status = aggregators.Ask([&](size_t i) {
+    grpc::ClientContext context;
+    context.set_deadline(RpcDeadline(kExplainDeadline));
+    const auto stub = v1::QueryService::NewStub(reached[i].channel());
+    return reached[i].Explain(
+        stub->ExplainValue(&context, request, &responses[i]));
+  });
   progress.reset();
-  RETURN_IF_ERROR(connection.Explain(status));
+  RETURN_IF_ERROR(status);
+  const v1::ExplainValueResponse response = Merge(std::move(responses));
   const auto csv = MakePrinter(Format::kCsv);
   for (const v1::Explanation& explanation : response.explanations()) {
     switch (format) {

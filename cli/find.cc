@@ -11,8 +11,9 @@
 #include "base/status_macros.h"
 #include "base/text/printable.h"
 #include "base/text/suggest.h"
+#include "cli/aggregators.h"
 #include "cli/commands.h"
-#include "cli/connection.h"
+#include "cli/merged_lists.h"
 #include "cli/numbers.h"
 #include "cli/output.h"
 #include "fleetperf/v1/fleet.grpc.pb.h"
@@ -74,19 +75,22 @@ void ReportRest(const v1::FindResponse& response, const std::string& words) {
 
 }  // namespace
 
-absl::Status Find(const Connection& connection, Format format,
+absl::Status Find(const Aggregators& aggregators, Format format,
                   const std::vector<std::string>& words,
                   const MachineFlags& machines, uint32_t limit) {
   v1::FindRequest request;
   RETURN_IF_ERROR(SetMachines(machines, &request));
   request.set_words(absl::StrJoin(words, " "));
   request.set_max_results(limit);
-  grpc::ClientContext context;
-  context.set_deadline(RpcDeadline(kCallDeadline));
-  v1::FindResponse response;
-  RETURN_IF_ERROR(
-      connection.Explain(v1::FleetService::NewStub(connection.channel())
-                             ->Find(&context, request, &response)));
+  std::vector<v1::FindResponse> lists(aggregators.reached().size());
+  RETURN_IF_ERROR(aggregators.Ask([&](size_t i) {
+    const Connection& connection = aggregators.reached()[i];
+    grpc::ClientContext context;
+    context.set_deadline(RpcDeadline(kCallDeadline));
+    return connection.Explain(v1::FleetService::NewStub(connection.channel())
+                                  ->Find(&context, request, &lists[i]));
+  }));
+  const v1::FindResponse response = MergeFound(std::move(lists), limit);
   const auto printer = MakePrinter(format);
   for (const auto& found : response.found()) printer->Print(RecordOf(found));
   printer->Finish();

@@ -20,8 +20,8 @@ absl::Status CheckForget(const Arguments& arguments) {
 
 void AddForget(Command& machines, Arguments& arguments) {
   Arguments* a = &arguments;
-  const auto run = Connected(arguments, [a](const Connection& connection) {
-    return ForgetMachines(connection, a->names, a->dry_run);
+  const auto run = Connected(arguments, [a](const Aggregators& aggregators) {
+    return ForgetMachines(aggregators, a->names, a->dry_run);
   });
   Command forget = AddCommand(
       machines, arguments, "forget",
@@ -49,8 +49,8 @@ void AddFind(Command& app, Arguments& arguments) {
       "  fleetperf find cpu usage\n"
       "  fleetperf find iowait\n"
       "  fleetperf find nginx --machine 'web-*'\n",
-      Connected(arguments, [a](const Connection& connection) {
-        return Find(connection, a->format, a->words, a->machines, a->results);
+      Connected(arguments, [a](const Aggregators& aggregators) {
+        return Find(aggregators, a->format, a->words, a->machines, a->results);
       }));
   find.AddList("WORDS", &arguments.words,
                "Words that must all occur, as they are or in the words of the "
@@ -72,8 +72,8 @@ void AddListCommands(Command& app, Arguments& arguments) {
       "  fleetperf machines --machine 'web-*' --format json\n"
       "  fleetperf machines --machine web-1 --verbose\n"
       "  fleetperf machines --label role=web --label site=berlin\n",
-      Connected(arguments, [a](const Connection& connection) {
-        return ListMachines(connection, a->format, a->machines, a->verbose);
+      Connected(arguments, [a](const Aggregators& aggregators) {
+        return ListMachines(aggregators, a->format, a->machines, a->verbose);
       }));
   AddMachines(machines, arguments.machines);
   machines.AddFlag("--verbose", &arguments.verbose,
@@ -86,8 +86,8 @@ void AddListCommands(Command& app, Arguments& arguments) {
       app, arguments, "countersets", "List the countersets of the fleet",
       "  fleetperf countersets\n"
       "  fleetperf countersets --machine web-1\n",
-      Connected(arguments, [a](const Connection& connection) {
-        return ListCountersets(connection, a->format, a->machines);
+      Connected(arguments, [a](const Aggregators& aggregators) {
+        return ListCountersets(aggregators, a->format, a->machines);
       }));
   AddMachines(countersets, arguments.machines);
   AddFormat(countersets, arguments);
@@ -95,8 +95,8 @@ void AddListCommands(Command& app, Arguments& arguments) {
   Command counters = AddCommand(
       app, arguments, "counters", "List the counters of a counterset",
       "  fleetperf counters 'Processor Information'\n",
-      Connected(arguments, [a](const Connection& connection) {
-        return ListCounters(connection, a->format, a->counterset, a->machines);
+      Connected(arguments, [a](const Aggregators& aggregators) {
+        return ListCounters(aggregators, a->format, a->counterset, a->machines);
       }));
   counters.AddText("COUNTERSET", &arguments.counterset, "Its name or {GUID}")
       .Require();
@@ -107,8 +107,9 @@ void AddListCommands(Command& app, Arguments& arguments) {
       app, arguments, "instances", "List the current instances of a counterset",
       "  fleetperf instances 'Network Interface'\n"
       "  fleetperf instances 'Process V2' --machine web-1\n",
-      Connected(arguments, [a](const Connection& connection) {
-        return ListInstances(connection, a->format, a->counterset, a->machines);
+      Connected(arguments, [a](const Aggregators& aggregators) {
+        return ListInstances(aggregators, a->format, a->counterset,
+                             a->machines);
       }));
   instances.AddText("COUNTERSET", &arguments.counterset, "Its name or {GUID}")
       .Require();

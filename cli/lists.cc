@@ -1,10 +1,13 @@
+#include <map>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "base/text/printable.h"
 #include "base/text/units.h"
 #include "cli/command_progress.h"
 #include "cli/commands.h"
+#include "cli/merged_lists.h"
+#include "cli/missing.h"
 #include "cli/numbers.h"
 #include "cli/pages.h"
 #include "fleetperf/v1/fleet.grpc.pb.h"
@@ -36,92 +39,84 @@ absl::Status Empty(absl::string_view message) {
 
 }  // namespace
 
-absl::Status ListCountersets(const Connection& connection, Format format,
+absl::Status ListCountersets(const Aggregators& aggregators, Format format,
                              const MachineFlags& machines) {
   v1::ListCountersetsRequest request;
   request.set_page_size(kPageSize);
   RETURN_IF_ERROR(SetMachines(machines, &request));
+  ASSIGN_OR_RETURN(
+      const auto lists,
+      (ListOfEach<v1::ListCountersetsRequest, v1::ListCountersetsResponse>(
+          aggregators, &v1::FleetService::Stub::ListCountersets, request)));
+  const std::vector<v1::Counterset> countersets = MergeCountersets(lists);
   const auto printer = MakePrinter(format);
-  bool any = false;
-  RETURN_IF_ERROR(
-      (ForEachPage<v1::ListCountersetsRequest, v1::ListCountersetsResponse>(
-          connection, &v1::FleetService::Stub::ListCountersets, request,
-          [&](const v1::ListCountersetsResponse& response) {
-            for (const v1::Counterset& counterset : response.countersets()) {
-              any = true;
-              printer->Print(
-                  {{.name = "counterset",
-                    .value = counterset.name(),
-                    .role = ColumnRole::kInstance},
-                   {.name = "instances",
-                    .value = counterset.has_instances(),
-                    .text = YesOrNo(counterset.has_instances()),
-                    .role = ColumnRole::kExtra},
-                   {.name = "counters",
-                    .value = uint32_t{counterset.counters()},
-                    .role = ColumnRole::kExtra},
-                   {.name = "machines",
-                    .value = uint32_t{counterset.machines()}},
-                   {.name = "collecting",
-                    .value = uint32_t{counterset.collecting_machines()}},
-                   {.name = "provider",
-                    .value = counterset.provider(),
-                    .role = ColumnRole::kExtra},
-                   {.name = "guid", .value = counterset.guid(), .detail = true},
-                   {.name = "help",
-                    .value = counterset.help(),
-                    .role = ColumnRole::kText}});
-            }
-          })));
+  for (const v1::Counterset& counterset : countersets) {
+    printer->Print(
+        {{.name = "counterset",
+          .value = counterset.name(),
+          .role = ColumnRole::kInstance},
+         {.name = "instances",
+          .value = counterset.has_instances(),
+          .text = YesOrNo(counterset.has_instances()),
+          .role = ColumnRole::kExtra},
+         {.name = "counters",
+          .value = uint32_t{counterset.counters()},
+          .role = ColumnRole::kExtra},
+         {.name = "machines", .value = uint32_t{counterset.machines()}},
+         {.name = "collecting",
+          .value = uint32_t{counterset.collecting_machines()}},
+         {.name = "provider",
+          .value = counterset.provider(),
+          .role = ColumnRole::kExtra},
+         {.name = "guid", .value = counterset.guid(), .detail = true},
+         {.name = "help",
+          .value = counterset.help(),
+          .role = ColumnRole::kText}});
+  }
   printer->Finish();
-  if (any) return absl::OkStatus();
+  if (!countersets.empty()) return absl::OkStatus();
   return Empty(
       "no machine that matches has sent its countersets; see: "
       "fleetperf machines");
 }
 
-absl::Status ListCounters(const Connection& connection, Format format,
+absl::Status ListCounters(const Aggregators& aggregators, Format format,
                           const std::string& counterset,
                           const MachineFlags& machines) {
   v1::ListCountersRequest request;
   RETURN_IF_ERROR(SetMachines(machines, &request));
   request.set_page_size(kPageSize);
   request.set_counterset(counterset);
+  ASSIGN_OR_RETURN(
+      auto lists,
+      (ListOfEach<v1::ListCountersRequest, v1::ListCountersResponse>(
+          aggregators, &v1::FleetService::Stub::ListCounters, request)));
+  const std::vector<v1::Counter> counters = MergeCounters(std::move(lists));
   const auto printer = MakePrinter(format);
-  bool any = false;
-  RETURN_IF_ERROR(
-      (ForEachPage<v1::ListCountersRequest, v1::ListCountersResponse>(
-          connection, &v1::FleetService::Stub::ListCounters, request,
-          [&](const v1::ListCountersResponse& response) {
-            for (const v1::Counter& counter : response.counters()) {
-              any = true;
-              printer->Print({{.name = "counter",
-                               .value = counter.name(),
-                               .role = ColumnRole::kInstance},
-                              {.name = "id",
-                               .value = uint32_t{counter.id()},
-                               .role = ColumnRole::kExtra},
-                              {.name = "unit",
-                               .value = counter.unit(),
-                               .text = UnitText(counter.unit())},
-                              {.name = "collected",
-                               .value = counter.collected(),
-                               .text = YesOrNo(counter.collected())},
-                              {.name = "type",
-                               .value = counter.type(),
-                               .role = ColumnRole::kExtra},
-                              {.name = "help",
-                               .value = counter.help(),
-                               .role = ColumnRole::kText}});
-            }
-          })));
+  for (const v1::Counter& counter : counters) {
+    printer->Print(
+        {{.name = "counter",
+          .value = counter.name(),
+          .role = ColumnRole::kInstance},
+         {.name = "id",
+          .value = uint32_t{counter.id()},
+          .role = ColumnRole::kExtra},
+         {.name = "unit",
+          .value = counter.unit(),
+          .text = UnitText(counter.unit())},
+         {.name = "collected",
+          .value = counter.collected(),
+          .text = YesOrNo(counter.collected())},
+         {.name = "type", .value = counter.type(), .role = ColumnRole::kExtra},
+         {.name = "help", .value = counter.help(), .role = ColumnRole::kText}});
+  }
   printer->Finish();
-  if (any) return absl::OkStatus();
+  if (!counters.empty()) return absl::OkStatus();
   return Empty(absl::StrCat("counterset \"", counterset,
                             "\" has no counters that can be shown"));
 }
 
-absl::Status ListInstances(const Connection& connection, Format format,
+absl::Status ListInstances(const Aggregators& aggregators, Format format,
                            const std::string& counterset,
                            const MachineFlags& machines) {
   v1::ListInstancesRequest request;
@@ -129,38 +124,33 @@ absl::Status ListInstances(const Connection& connection, Format format,
   request.set_counterset(counterset);
   RETURN_IF_ERROR(SetMachines(machines, &request));
   auto progress = MakeProgress("asking the agents", Printing::kAtEnd);
-  const auto printer = MakePrinter(format);
-  bool any = false;
-  google::protobuf::RepeatedPtrField<std::string> unanswered;
-  const absl::Status status =
-      ForEachPage<v1::ListInstancesRequest, v1::ListInstancesResponse>(
-          connection, &v1::FleetService::Stub::ListInstances, request,
-          [&](const v1::ListInstancesResponse& response) {
-            // Progress and instances would share a line.
-            progress.reset();
-            for (const auto& instance : response.instances()) {
-              any = true;
-              printer->Print(
-                  {{.name = "machine",
-                    .value = instance.machine(),
-                    .role = ColumnRole::kMachine},
-                   {.name = "instance",
-                    .value = instance.name(),
-                    .role = ColumnRole::kInstance},
-                   {.name = "id", .value = uint32_t{instance.instance_id()}}});
-            }
-            unanswered.MergeFrom(response.unanswered());
-          });
-  progress.reset();
-  RETURN_IF_ERROR(status);
-  printer->Finish();
-  if (!unanswered.empty()) {
-    std::fprintf(stderr,
-                 "fleetperf: no answer from %s; showing the instances of their "
-                 "newest samples\n",
-                 Printable(SomeOf(unanswered)).c_str());
+  ASSIGN_OR_RETURN(
+      const auto lists,
+      (ListOfEach<v1::ListInstancesRequest, v1::ListInstancesResponse>(
+          aggregators, &v1::FleetService::Stub::ListInstances, request)));
+  std::map<std::string, size_t> holders;
+  if (lists.size() > 1) {
+    ASSIGN_OR_RETURN(const auto all, MachinesOfEach(aggregators, machines));
+    holders = HoldersOf(all);
   }
-  if (any) return absl::OkStatus();
+  progress.reset();
+  const v1::ListInstancesResponse merged = MergeInstances(lists, holders);
+  const auto printer = MakePrinter(format);
+  for (const auto& instance : merged.instances()) {
+    printer->Print({{.name = "machine",
+                     .value = instance.machine(),
+                     .role = ColumnRole::kMachine},
+                    {.name = "instance",
+                     .value = instance.name(),
+                     .role = ColumnRole::kInstance},
+                    {.name = "id", .value = uint32_t{instance.instance_id()}}});
+  }
+  printer->Finish();
+  if (!merged.unanswered().empty()) {
+    PrintNote(absl::StrCat("no answer from ", SomeOf(merged.unanswered()),
+                           "; showing the instances of their newest samples"));
+  }
+  if (!merged.instances().empty()) return absl::OkStatus();
   return Empty(
       absl::StrCat("counterset \"", counterset, "\" has no instances now"));
 }

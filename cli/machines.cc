@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "base/text/printable.h"
 #include "cli/commands.h"
+#include "cli/merged_lists.h"
 #include "cli/pages.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -249,25 +250,28 @@ class MachinePrinter {
 
 }  // namespace
 
-absl::Status ListMachines(const Connection& connection, Format format,
-                          const MachineFlags& machines, bool verbose) {
-  MachinePrinter printer(format, verbose);
+absl::StatusOr<std::vector<v1::ListMachinesResponse>> MachinesOfEach(
+    const Aggregators& aggregators, const MachineFlags& machines,
+    bool with_plan_reports) {
   v1::ListMachinesRequest request;
   RETURN_IF_ERROR(SetMachines(machines, &request));
-  request.set_with_plan_reports(verbose);
-  if (verbose) request.set_page_size(kVerbosePage);
-  bool any = false;
-  RETURN_IF_ERROR(
-      (ForEachPage<v1::ListMachinesRequest, v1::ListMachinesResponse>(
-          connection, &v1::FleetService::Stub::ListMachines, request,
-          [&](const v1::ListMachinesResponse& response) {
-            for (const v1::Machine& machine : response.machines()) {
-              printer.Print(machine);
-              any = true;
-            }
-          })));
+  request.set_with_plan_reports(with_plan_reports);
+  if (with_plan_reports) request.set_page_size(kVerbosePage);
+  return ListOfEach<v1::ListMachinesRequest, v1::ListMachinesResponse>(
+      aggregators, &v1::FleetService::Stub::ListMachines, request);
+}
+
+absl::Status ListMachines(const Aggregators& aggregators, Format format,
+                          const MachineFlags& machines, bool verbose) {
+  ASSIGN_OR_RETURN(auto lists, MachinesOfEach(aggregators, machines, verbose));
+  const std::vector<v1::Machine> merged = MergeMachines(std::move(lists));
+  MachinePrinter printer(format, verbose);
+  for (const v1::Machine& machine : merged) {
+    if (HasOutputFailed()) break;
+    printer.Print(machine);
+  }
   printer.Finish();
-  if (any) return absl::OkStatus();
+  if (!merged.empty()) return absl::OkStatus();
   if (machines.machine.empty() && machines.labels.empty()) {
     return absl::FailedPreconditionError(
         "no agent has connected yet; start fleetperf-agent on a machine");

@@ -17,13 +17,13 @@ namespace {
 // The limit of silent machines on standard error.
 constexpr size_t kMaxShown = 10;
 
+}  // namespace
+
 // Standard output precedes standard error where both are one terminal.
 void PrintNote(absl::string_view text) {
   std::fflush(stdout);
   std::fprintf(stderr, "fleetperf: %s\n", Printable(text).c_str());
 }
-
-}  // namespace
 
 void PrintMissing(const v1::Missing& missing, Format format) {
   if (format == Format::kJson) {

@@ -6,11 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "cli/output.h"
 #include "fleetperf/v1/query.pb.h"
 
 namespace fleetperf::cli {
+
+// Prints text, which may be from outside, to standard error, after standard
+// output.
+void PrintNote(absl::string_view text);
 
 // Prints a path without samples.
 void PrintMissing(const v1::Missing& missing, Format format);

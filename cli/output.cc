@@ -73,6 +73,8 @@ void AppendJson(const Field::Value& value, std::string* out) {
             AppendJson(record, out);
           }
           out->push_back(']');
+        } else if constexpr (std::is_same_v<Held, std::vector<std::string>>) {
+          AppendByLibrary(held, out);
         } else if constexpr (std::is_same_v<Held, Record>) {
           AppendJson(held, out);
         } else if constexpr (std::is_same_v<Held, std::string>) {

@@ -43,12 +43,12 @@ enum class ColumnRole : uint8_t {
 struct Field {
   // JSON writes integers of 64 bits as strings, because many readers of JSON
   // keep 53 bits. Times are RFC 3339, and in CSV as spreadsheets read them. The
-  // last alternatives are a list of records, which only JSON prints, and an
-  // object.
+  // last alternatives are lists, which only JSON prints, of texts and of
+  // records, and an object.
   using Value =
       std::variant<std::monostate, std::string, double, uint32_t, uint64_t,
-                   int64_t, bool, absl::Time, std::vector<std::vector<Field>>,
-                   std::vector<Field>>;
+                   int64_t, bool, absl::Time, std::vector<std::string>,
+                   std::vector<std::vector<Field>>, std::vector<Field>>;
 
   std::string name;
   Value value;

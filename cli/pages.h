@@ -7,12 +7,16 @@
 #include <grpcpp/client_context.h>
 
 #include <future>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/rpc/rpc_deadline.h"
 #include "base/status_macros.h"
+#include "cli/aggregators.h"
 #include "cli/connection.h"
+#include "cli/machine_flags.h"
 #include "cli/output.h"
 #include "fleetperf/v1/fleet.grpc.pb.h"
 
@@ -51,6 +55,28 @@ absl::Status ForEachPage(const Connection& connection,
   } while (!request.page_token().empty() && !HasOutputFailed());
   return absl::OkStatus();
 }
+
+// Requests a list of all aggregators at the same time. Returns the list of
+// each, all pages in one message; empty if it has none.
+template <typename Request, typename Response>
+absl::StatusOr<std::vector<Response>> ListOfEach(
+    const Aggregators& aggregators,
+    grpc::Status (v1::FleetService::Stub::*list)(grpc::ClientContext*,
+                                                 const Request&, Response*),
+    const Request& request) {
+  std::vector<Response> lists(aggregators.reached().size());
+  RETURN_IF_ERROR(aggregators.Ask([&](size_t i) {
+    return ForEachPage<Request, Response>(
+        aggregators.reached()[i], list, request,
+        [&](const Response& page) { lists[i].MergeFrom(page); });
+  }));
+  return lists;
+}
+
+// Requests the machines of all aggregators.
+absl::StatusOr<std::vector<v1::ListMachinesResponse>> MachinesOfEach(
+    const Aggregators& aggregators, const MachineFlags& machines,
+    bool with_plan_reports = false);
 
 }  // namespace fleetperf::cli
 

@@ -221,11 +221,11 @@ std::pair<TimeRange, absl::Duration> RangeOfValues(const Chart& chart,
   return {range, longest};
 }
 
-absl::StatusOr<Chart> ReadChart(const Connection& connection,
+absl::StatusOr<Chart> ReadChart(const Aggregators& aggregators,
                                 const QueryFlags& flags,
                                 const v1::QueryRangeRequest& request) {
   ChartReader reader(request);
-  RETURN_IF_ERROR(ForEachResult(connection, flags, request, Printing::kAtEnd,
+  RETURN_IF_ERROR(ForEachResult(aggregators, flags, request, Printing::kAtEnd,
                                 [&](const v1::Series& of, const Value& value) {
                                   reader.Add(of, value);
                                 }));
@@ -242,7 +242,7 @@ absl::StatusOr<Chart> ReadChart(const Connection& connection,
 // Reads a chart of the whole range of the request. Unless the flags have a
 // step, reads about `points` values per line: if less than half of the range
 // has values, again with a shorter step, until they are as many.
-absl::StatusOr<Chart> ReadWholeChart(const Connection& connection,
+absl::StatusOr<Chart> ReadWholeChart(const Aggregators& aggregators,
                                      const QueryFlags& flags,
                                      v1::QueryRangeRequest request,
                                      size_t points) {
@@ -254,7 +254,7 @@ absl::StatusOr<Chart> ReadWholeChart(const Connection& connection,
   while (true) {
     v1::QueryRangeRequest part = request;
     *part.mutable_step() = ToProto(step);
-    chart = ReadChart(connection, flags, part);
+    chart = ReadChart(aggregators, flags, part);
     if (!chart.ok()) return chart.status();
     const auto [of_values, longest] = RangeOfValues(*chart, step);
     if (asked.length() <= absl::ZeroDuration()) {
@@ -276,14 +276,14 @@ absl::StatusOr<Chart> ReadWholeChart(const Connection& connection,
 
 }  // namespace
 
-absl::Status Plot(const Connection& connection, const QueryFlags& flags,
+absl::Status Plot(const Aggregators& aggregators, const QueryFlags& flags,
                   const std::string& output) {
   if (!output.empty()) RETURN_IF_ERROR(CheckPlotFile(output));
   ASSIGN_OR_RETURN(const v1::QueryRangeRequest request, MakeRequest(flags));
   const Size size = SizeOfChart();
   ASSIGN_OR_RETURN(
       const Chart chart,
-      ReadWholeChart(connection, flags, request,
+      ReadWholeChart(aggregators, flags, request,
                      output.empty() ? size.columns : kPointsInFile));
   if (!output.empty()) return WritePlotFile(chart, output);
   const TextStyle style = {.characters = ShownCharacters(),

@@ -1,8 +1,5 @@
 #include "cli/query.h"
 
-#include <grpcpp/channel.h>
-#include <grpcpp/client_context.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -16,12 +13,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/rpc/rpc_deadline.h"
 #include "base/status_macros.h"
+#include "cli/aggregators.h"
 #include "cli/collect.h"
 #include "cli/command_progress.h"
 #include "cli/commands.h"
 #include "cli/connection.h"
+#include "cli/joined_series.h"
+#include "cli/merged_answer.h"
 #include "cli/pdh_csv.h"
 #include "cli/pivot.h"
 #include "cli/query_request.h"
@@ -37,8 +36,6 @@
 
 namespace fleetperf::cli {
 namespace {
-
-constexpr absl::Duration kQueryDeadline = absl::Minutes(5);
 
 // Returns the value adjusted as the flags demand.
 Value Displayed(const QueryFlags& flags, const v1::Series& series,
@@ -66,7 +63,7 @@ bool GroupsBy(const v1::QueryRangeRequest& request, v1::Grouping grouping) {
 
 // Adds the value by which the series ranks: in tables before its value, and in
 // JSON unless it is its value. Adds whether its instance has ended, which
-// tables show beside the newest sample.
+// tables show beside the newest sample, and the aggregators of its parts.
 void AddRanking(const v1::Series& series, const Value& value, bool has_step,
                 Record* record) {
   if (value.share.has_value()) {
@@ -83,6 +80,9 @@ void AddRanking(const v1::Series& series, const Value& value, bool has_step,
   Field ended{.name = "ended", .detail = true, .shown_in = kInJson};
   if (value.ended.has_value()) ended.value = true;
   record->push_back(std::move(ended));
+  Field aggregators{.name = "aggregators", .detail = true, .shown_in = kInJson};
+  if (value.aggregators != nullptr) aggregators.value = *value.aggregators;
+  record->push_back(std::move(aggregators));
 }
 
 Record ToRecord(const v1::QueryRangeRequest& request, const v1::Series& series,
@@ -127,17 +127,24 @@ class QueryProgress {
         // The first value may take long, however values are printed.
         progress_(MakeProgress("querying", Printing::kAtEnd)) {}
 
-  void SetMachines(const v1::QueryProgress& progress) {
-    if (progress.machines() < 2) return;  // would say nothing
-    machines_ = absl::StrCat(progress.machines_read(), " of ",
-                             progress.machines(), " machines");
+  // Sets the progress of an aggregator.
+  void SetMachines(size_t aggregator, const v1::QueryProgress& progress) {
+    of_aggregators_[aggregator] = progress;
+    v1::QueryProgress sum;
+    for (const auto& [number, of] : of_aggregators_) {
+      sum.set_machines_read(sum.machines_read() + of.machines_read());
+      sum.set_machines(sum.machines() + of.machines());
+    }
+    if (sum.machines() < 2) return;  // would say nothing
+    machines_ =
+        absl::StrCat(sum.machines_read(), " of ", sum.machines(), " machines");
     Show();
   }
   // Must be called before values are printed.
   void BeforeValues() {
     if (ends_with_values_) progress_.reset();
   }
-  void AddValues(int values) {
+  void AddValues(size_t values) {
     values_ += values;
     Show();
   }
@@ -155,6 +162,7 @@ class QueryProgress {
 
   const bool ends_with_values_;
   std::unique_ptr<Progress> progress_;  // null: not shown
+  std::map<size_t, v1::QueryProgress> of_aggregators_;
   std::string machines_;
   uint64_t values_ = 0;
 };
@@ -172,58 +180,140 @@ absl::Status NoSamples() {
       "the newest samples: fleetperf machines"));
 }
 
+AnswerOrder OrderOf(const v1::QueryRangeRequest& request) {
+  if (request.top() > 0 || request.bottom() > 0) return AnswerOrder::kRanked;
+  const bool is_over_machines =
+      request.aggregate() != v1::AGGREGATE_FUNCTION_UNSPECIFIED &&
+      !GroupsBy(request, v1::GROUPING_MACHINE);
+  return is_over_machines ? AnswerOrder::kOverMachines : AnswerOrder::kByKey;
+}
+
+// Prints nothing more, because the output has failed.
+absl::Status OutputFailed() { return absl::CancelledError("output"); }
+
+// Reads the answer to one range query.
+class RangeAnswer {
+ public:
+  using Use = std::function<void(const v1::Series&, const Value&)>;
+
+  RangeAnswer(const Aggregators& aggregators, const QueryFlags& flags,
+              const v1::QueryRangeRequest& request, Printing printing,
+              const Use& use)
+      : aggregators_(aggregators),
+        flags_(flags),
+        request_(request),
+        order_(OrderOf(request)),
+        use_(use),
+        progress_(printing) {}
+
+  absl::Status Read() {
+    v1::QueryRangeRequest asked = request_;
+    asked.set_with_progress(true);
+    if (JudgesItself()) {
+      asked.clear_where();
+      asked.set_without_aggregates(true);  // as with a condition
+    }
+    RETURN_IF_ERROR(ReadAnswers<RangeSeries>(
+        aggregators_,
+        {.order = order_,
+         .start =
+             [&](auto* stub, auto* context) {
+               return stub->QueryRange(context, asked);
+             },
+         .on_progress =
+             [&](size_t aggregator, const v1::QueryProgress& progress) {
+               progress_.SetMachines(aggregator, progress);
+             },
+         .use =
+             [&](std::vector<RangeSeries> parts) {
+               return Add(Join(std::move(parts), request_));
+             }}));
+    if (order_ == AnswerOrder::kRanked) KeepRanked(request_, &ranked_);
+    for (RangeSeries& series : ranked_) RETURN_IF_ERROR(Show(&series));
+    return absl::OkStatus();
+  }
+
+  uint64_t values() const { return progress_.values(); }
+
+ private:
+  // A condition is on the part of a series that covers more of the range, which
+  // another aggregator may hold. Choices of the first few are merged.
+  bool JudgesItself() const {
+    return request_.has_where() && order_ != AnswerOrder::kRanked &&
+           aggregators_.reached().size() > 1;
+  }
+
+  absl::Status Add(RangeSeries series) {
+    if (order_ == AnswerOrder::kRanked) {
+      ranked_.push_back(std::move(series));
+      return absl::OkStatus();
+    }
+    if (JudgesItself()) {
+      ASSIGN_OR_RETURN(const v1::Condition where,
+                       InUnitOf("--where", request_.where(), series.series()));
+      if (!series.head.has_share() || !Holds(where, series.head.share())) {
+        return absl::OkStatus();
+      }
+    }
+    return Show(&series);
+  }
+
+  absl::Status Show(RangeSeries* series) {
+    progress_.BeforeValues();
+    const v1::QueryRangeResponse& head = series->head;
+    v1::Series& of = *series->head.mutable_series();
+    of.set_id(++last_id_);
+    const auto aggregators = AddressesOf(series->holders);
+    for (Value& value : series->values) {
+      if (head.has_share() && order_ == AnswerOrder::kRanked) {
+        value.share = head.share();
+      }
+      if (head.has_ended_unix_nanos()) {
+        value.ended = absl::FromUnixNanos(head.ended_unix_nanos());
+      }
+      if (head.has_range_end_unix_nanos()) {
+        value.range_end = absl::FromUnixNanos(head.range_end_unix_nanos());
+      }
+      value.aggregators = aggregators;
+      use_(of, Displayed(flags_, of, value));
+    }
+    progress_.AddValues(series->values.size());
+    return HasOutputFailed() ? OutputFailed() : absl::OkStatus();
+  }
+
+  // Returns null for a single one.
+  std::shared_ptr<const std::vector<std::string>> AddressesOf(
+      const std::vector<size_t>& holders) const {
+    if (holders.size() < 2) return nullptr;
+    std::vector<std::string> addresses;
+    for (const size_t holder : holders) {
+      addresses.push_back(aggregators_.reached()[holder].address());
+    }
+    return std::make_shared<const std::vector<std::string>>(
+        std::move(addresses));
+  }
+
+  const Aggregators& aggregators_;
+  const QueryFlags& flags_;
+  const v1::QueryRangeRequest& request_;
+  const AnswerOrder order_;
+  const Use& use_;
+  QueryProgress progress_;
+  std::vector<RangeSeries> ranked_;
+  uint32_t last_id_ = 0;
+};
+
 }  // namespace
 
 absl::Status ForEachResult(
-    const Connection& connection, const QueryFlags& flags,
+    const Aggregators& aggregators, const QueryFlags& flags,
     const v1::QueryRangeRequest& request, Printing printing,
     const std::function<void(const v1::Series&, const Value&)>& use) {
-  grpc::ClientContext context;
-  context.set_deadline(RpcDeadline(kQueryDeadline));
-  const auto stub = v1::QueryService::NewStub(connection.channel());
-  QueryProgress progress(printing);
-  v1::QueryRangeRequest asked = request;
-  asked.set_with_progress(true);
-  const auto reader = stub->QueryRange(&context, asked);
-  std::map<uint32_t, v1::QueryRangeResponse> series;
-  v1::QueryRangeResponse response;
-  RpcStage stage = RpcStage::kConnecting;
-  while (reader->Read(&response)) {
-    stage = RpcStage::kAnswering;
-    if (response.has_series()) {
-      series[response.series().id()] = response;
-      continue;
-    }
-    if (response.has_missing()) {
-      connection.AddMissing(response.missing());
-      continue;
-    }
-    if (response.has_silent()) {
-      connection.AddSilent(response.silent());
-      continue;
-    }
-    if (response.has_progress()) {
-      progress.SetMachines(response.progress());
-      continue;
-    }
-    progress.BeforeValues();
-    const v1::QueryRangeResponse& of = series[response.points().series()];
-    ForEachValue(response.points(), [&](Value value) {
-      if (of.has_share()) value.share = of.share();
-      if (of.has_ended_unix_nanos()) {
-        value.ended = absl::FromUnixNanos(of.ended_unix_nanos());
-      }
-      if (of.has_range_end_unix_nanos()) {
-        value.range_end = absl::FromUnixNanos(of.range_end_unix_nanos());
-      }
-      use(of.series(), Displayed(flags, of.series(), value));
-    });
-    progress.AddValues(response.points().values_size());
-    if (HasOutputFailed()) context.TryCancel();
-  }
+  RangeAnswer answer(aggregators, flags, request, printing, use);
+  const absl::Status status = answer.Read();
   if (HasOutputFailed()) return absl::OkStatus();  // FinishOutput has the error
-  RETURN_IF_ERROR(connection.Explain(reader->Finish(), stage));
-  if (progress.values() > 0) return absl::OkStatus();
+  RETURN_IF_ERROR(status);
+  if (answer.values() > 0) return absl::OkStatus();
   return request.has_where() ? NothingSelected(flags) : NoSamples();
 }
 
@@ -240,7 +330,7 @@ bool HasAnswer(const absl::Status& status) {
   return status.ok() || absl::IsNotFound(status);
 }
 
-absl::Status QueryRaw(const Connection& connection, Format format,
+absl::Status QueryRaw(const Aggregators& aggregators, Format format,
                       const QueryFlags& flags) {
   if (!flags.step.empty() || !flags.over.empty() || !flags.agg.empty() ||
       flags.top > 0 || flags.bottom > 0 || !flags.where.empty() ||
@@ -253,45 +343,43 @@ absl::Status QueryRaw(const Connection& connection, Format format,
   for (const std::string& path : flags.paths) request.add_paths(path);
   RETURN_IF_ERROR(SetRange(flags, &request));
   RETURN_IF_ERROR(SetMachines(flags.machines, &request));
-  grpc::ClientContext context;
-  context.set_deadline(RpcDeadline(kQueryDeadline));
-  const auto stub = v1::QueryService::NewStub(connection.channel());
   QueryProgress progress(PrintingOf(format));
   request.set_with_progress(true);
-  const auto reader = stub->QueryRaw(&context, request);
   const auto printer = MakePrinter(format);
-  v1::Series series;
-  v1::QueryRawResponse response;
-  RpcStage stage = RpcStage::kConnecting;
-  while (reader->Read(&response)) {
-    stage = RpcStage::kAnswering;
-    if (response.has_progress()) progress.SetMachines(response.progress());
-    if (response.has_series()) series = response.series();
-    if (response.has_missing()) connection.AddMissing(response.missing());
-    if (response.has_silent()) connection.AddSilent(response.silent());
-    if (response.has_samples()) progress.BeforeValues();
-    for (const v1::RawSample& sample : response.samples().samples()) {
-      printer->Print(RawRecord(series, sample));
-    }
-    progress.AddValues(response.samples().samples_size());
-    if (HasOutputFailed()) context.TryCancel();
-  }
+  const absl::Status status = ReadAnswers<RawSeries>(
+      aggregators,
+      {.start = [&](auto* stub,
+                    auto* context) { return stub->QueryRaw(context, request); },
+       .on_progress =
+           [&](size_t aggregator, const v1::QueryProgress& of) {
+             progress.SetMachines(aggregator, of);
+           },
+       .use =
+           [&](std::vector<RawSeries> parts) {
+             const RawSeries series = Join(std::move(parts));
+             progress.BeforeValues();
+             for (const v1::RawSample& sample : series.samples) {
+               printer->Print(RawRecord(series.series(), sample));
+             }
+             progress.AddValues(series.samples.size());
+             return HasOutputFailed() ? OutputFailed() : absl::OkStatus();
+           }});
   if (HasOutputFailed()) return absl::OkStatus();
-  const absl::Status status = connection.Explain(reader->Finish(), stage);
   progress.End();
   if (HasAnswer(status)) printer->Finish();
   if (!status.ok()) return status;
   return progress.values() > 0 ? absl::OkStatus() : NoSamples();
 }
 
-absl::Status PrintPdhCsv(const Connection& connection, const QueryFlags& flags,
+absl::Status PrintPdhCsv(const Aggregators& aggregators,
+                         const QueryFlags& flags,
                          const v1::QueryRangeRequest& request) {
   PdhCsv csv(
       request.has_step() ? FromProto(request.step()) : absl::ZeroDuration(),
       request.has_start_time() ? FromProto(request.start_time())
                                : absl::UnixEpoch());
   const absl::Status status =
-      ForEachResult(connection, flags, request, Printing::kAtEnd,
+      ForEachResult(aggregators, flags, request, Printing::kAtEnd,
                     [&](const v1::Series& series, const Value& value) {
                       csv.Add(series, value);
                     });
@@ -300,7 +388,7 @@ absl::Status PrintPdhCsv(const Connection& connection, const QueryFlags& flags,
   return status;
 }
 
-absl::Status PrintPivot(const Connection& connection, Format format,
+absl::Status PrintPivot(const Aggregators& aggregators, Format format,
                         const QueryFlags& flags,
                         const v1::QueryRangeRequest& request) {
   if (format != Format::kTable && format != Format::kCsv) {
@@ -311,7 +399,7 @@ absl::Status PrintPivot(const Connection& connection, Format format,
   Pivot pivot(request.has_step());
   TotalsTitle title(request, flags.agg);
   const absl::Status status = ForEachResult(
-      connection, flags, request, Printing::kAtEnd,
+      aggregators, flags, request, Printing::kAtEnd,
       [&](const v1::Series& series, const Value& value) {
         title.Add(series);
         pivot.Add(ToRecord(request, series, value), series, value);
@@ -335,12 +423,12 @@ absl::Status PrintPivot(const Connection& connection, Format format,
   return status;
 }
 
-absl::Status PrintSeriesTable(const Connection& connection,
+absl::Status PrintSeriesTable(const Aggregators& aggregators,
                               const QueryFlags& flags,
                               const v1::QueryRangeRequest& request) {
   SeriesTable table(FromProto(request.step()), request);
   const absl::Status status = ForEachResult(
-      connection, flags, request, Printing::kAtEnd,
+      aggregators, flags, request, Printing::kAtEnd,
       [&](const v1::Series& series, const Value& value) {
         table.Add(ToRecord(request, series, value), series, value);
       });
@@ -353,11 +441,11 @@ absl::Status PrintSeriesTable(const Connection& connection,
   return status;
 }
 
-absl::Status PrintValues(const Connection& connection, Format format,
+absl::Status PrintValues(const Aggregators& aggregators, Format format,
                          const QueryFlags& flags,
                          const v1::QueryRangeRequest& request) {
   const auto printer = MakePrinter(format);
-  return ForEachResult(connection, flags, request, PrintingOf(format),
+  return ForEachResult(aggregators, flags, request, PrintingOf(format),
                        [&](const v1::Series& series, const Value& value) {
                          printer->Print(ToRecord(request, series, value));
                        });
@@ -372,13 +460,14 @@ void HideShares(std::vector<Record>* records) {
 }
 
 // Prints one value per series, below a line that describes the values.
-absl::Status PrintTotals(const Connection& connection, const QueryFlags& flags,
+absl::Status PrintTotals(const Aggregators& aggregators,
+                         const QueryFlags& flags,
                          const v1::QueryRangeRequest& request) {
   TotalsTitle title(request, flags.agg);
   std::vector<Record> records;
   bool has_shares = false;  // that are not the values
   const absl::Status status = ForEachResult(
-      connection, flags, request, Printing::kAtEnd,
+      aggregators, flags, request, Printing::kAtEnd,
       [&](const v1::Series& series, const Value& value) {
         title.Add(series);
         records.push_back(ToRecord(request, series, value));
@@ -403,7 +492,7 @@ absl::Status PrintTotals(const Connection& connection, const QueryFlags& flags,
 namespace {
 
 // Makes agents collect, then queries the collected time.
-absl::Status CollectAndQuery(const Connection& connection, Format format,
+absl::Status CollectAndQuery(const Aggregators& aggregators, Format format,
                              QueryFlags flags) {
   if (!flags.since.empty() || !flags.from.empty() || !flags.to.empty()) {
     return absl::InvalidArgumentError(
@@ -413,34 +502,35 @@ absl::Status CollectAndQuery(const Connection& connection, Format format,
   flags.since = std::exchange(flags.collect, "");
   {
     ASSIGN_OR_RETURN(const auto collecting,
-                     Collecting::Begin(connection,
+                     Collecting::Begin(aggregators,
                                        {.paths = flags.paths,
                                         .duration = flags.since,
                                         .machines = flags.machines},
                                        /*stop=*/nullptr));
     RETURN_IF_ERROR(collecting->WaitForEnd());
   }
-  return Query(connection, format, flags);
+  return Query(aggregators, format, flags);
 }
 
 }  // namespace
 
-absl::Status Query(const Connection& connection, Format format,
+absl::Status Query(const Aggregators& aggregators, Format format,
                    const QueryFlags& flags) {
   if (!flags.collect.empty()) {
-    return CollectAndQuery(connection, format, flags);
+    return CollectAndQuery(aggregators, format, flags);
   }
-  if (flags.raw) return QueryRaw(connection, format, flags);
+  if (flags.raw) return QueryRaw(aggregators, format, flags);
   ASSIGN_OR_RETURN(const v1::QueryRangeRequest request, MakeRequest(flags));
-  if (flags.pivot) return PrintPivot(connection, format, flags, request);
-  if (format == Format::kPdhCsv) return PrintPdhCsv(connection, flags, request);
+  if (flags.pivot) return PrintPivot(aggregators, format, flags, request);
+  if (format == Format::kPdhCsv)
+    return PrintPdhCsv(aggregators, flags, request);
   if (format == Format::kTable && request.has_step()) {
-    return PrintSeriesTable(connection, flags, request);
+    return PrintSeriesTable(aggregators, flags, request);
   }
   if (format == Format::kTable) {
-    return PrintTotals(connection, flags, request);
+    return PrintTotals(aggregators, flags, request);
   }
-  return PrintValues(connection, format, flags, request);
+  return PrintValues(aggregators, format, flags, request);
 }
 
 }  // namespace fleetperf::cli

@@ -17,7 +17,7 @@ namespace fleetperf::cli {
 // adjusted as the flags demand. `printing` says whether `use` prints values.
 // Returns NotFound if there are none.
 absl::Status ForEachResult(
-    const Connection& connection, const QueryFlags& flags,
+    const Aggregators& aggregators, const QueryFlags& flags,
     const v1::QueryRangeRequest& request, Printing printing,
     const std::function<void(const v1::Series&, const Value&)>& use);
 

@@ -3,12 +3,16 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/rpc/rpc_deadline.h"
 #include "base/status_macros.h"
 #include "base/text/printable.h"
+#include "cli/aggregators.h"
 #include "cli/commands.h"
 #include "cli/connection.h"
 #include "cli/times.h"
@@ -95,32 +99,55 @@ std::string OwnCounters(const std::string& machine) {
                       "\\fleetperf Aggregator\\*");
 }
 
-}  // namespace
-
-absl::Status ShowStatus(const Connection& connection, Format format,
-                        bool verbose) {
-  grpc::ClientContext context;
-  context.set_deadline(RpcDeadline(kCallDeadline));
-  v1::GetStatusResponse response;
-  const auto stub = v1::AdministrationService::NewStub(connection.channel());
-  RETURN_IF_ERROR(connection.Explain(stub->GetStatus(&context, {}, &response)));
-  const auto printer = MakePrinter(format);
-  printer->Print(StatusRecord(response));
-  printer->Finish();
-  if (format == Format::kTable && response.has_clock_hold()) {
+// A machine that one of several aggregators misses may be connected to another.
+void PrintHints(const v1::GetStatusResponse& response, bool is_of_several) {
+  if (response.has_clock_hold()) {
     PrintHint(
         "The clock jumped ahead: nothing is removed or thinned by age. If the "
         "time is right: fleetperf confirm-clock");
   }
-  if (format == Format::kTable) {
+  if (!is_of_several) {
     PrintMachines("Expected machines that are missing", response.missing(),
                   response.missing_machines());
-    PrintMachines("Machines whose name two agents use", response.conflicting(),
-                  response.conflicting_machines());
+  }
+  PrintMachines("Machines whose name two agents use", response.conflicting(),
+                response.conflicting_machines());
+}
+
+}  // namespace
+
+absl::Status ShowStatus(const Aggregators& aggregators, Format format,
+                        bool verbose) {
+  const std::vector<Connection>& reached = aggregators.reached();
+  std::vector<v1::GetStatusResponse> responses(reached.size());
+  RETURN_IF_ERROR(aggregators.Ask([&](size_t i) {
+    grpc::ClientContext context;
+    context.set_deadline(RpcDeadline(kCallDeadline));
+    const auto stub = v1::AdministrationService::NewStub(reached[i].channel());
+    return reached[i].Explain(stub->GetStatus(&context, {}, &responses[i]));
+  }));
+  const auto printer = MakePrinter(format);
+  std::vector<std::string> counters;
+  for (size_t i = 0; i < reached.size(); ++i) {
+    const v1::GetStatusResponse& response = responses[i];
+    if (!response.has_time()) continue;  // it failed
+    Record record = StatusRecord(response);
+    if (aggregators.are_several()) {
+      record.insert(record.begin(),
+                    {.name = "aggregator", .value = reached[i].address()});
+    }
+    printer->Print(record);
+    counters.push_back(OwnCounters(response.name()));
+  }
+  printer->Finish();
+  if (format == Format::kTable) {
+    for (const v1::GetStatusResponse& response : responses) {
+      PrintHints(response, aggregators.are_several());
+    }
   }
   if (!verbose) return absl::OkStatus();
-  return Query(connection, format,
-               {.paths = {OwnCounters(response.name())}, .since = "5m"});
+  return Query(aggregators, format,
+               {.paths = std::move(counters), .since = "5m"});
 }
 
 absl::Status ConfirmClock(const Connection& connection) {

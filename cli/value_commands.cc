@@ -105,8 +105,8 @@ void AddQueryCommand(Command& app, Arguments& arguments) {
       "covers, if that is not\n"
       "all of it. To print every value with its time: --format csv or json.\n" +
           std::string(kTimes),
-      Connected(arguments, [a](const Connection& connection) {
-        return Query(connection, a->format, a->query);
+      Connected(arguments, [a](const Aggregators& aggregators) {
+        return Query(aggregators, a->format, a->query);
       }));
   AddQueryOptions(query, arguments.query,
                   "One value per DURATION. Default: one for the whole time. "
@@ -141,8 +141,8 @@ void AddPlotCommand(Command& app, Arguments& arguments) {
       "step (--over max)\n"
       "shows peaks that averages hide.\n" +
           std::string(kTimes),
-      Connected(arguments, [a](const Connection& connection) {
-        return Plot(connection, a->query, a->output);
+      Connected(arguments, [a](const Aggregators& aggregators) {
+        return Plot(aggregators, a->query, a->output);
       }));
   AddQueryOptions(
       plot, arguments.query,
@@ -162,8 +162,8 @@ void AddExplainCommand(Command& app, Arguments& arguments) {
       "  fleetperf explain '\\\\web-1\\Memory\\Page Faults/sec' --at "
       "2026-11-20T09:30:00Z\n" +
           std::string(kTimes),
-      Connected(arguments, [a](const Connection& connection) {
-        return Explain(connection, a->format, a->explain);
+      Connected(arguments, [a](const Aggregators& aggregators) {
+        return Explain(aggregators, a->format, a->explain);
       }));
   explain.AddText("PATH", &arguments.explain.path, "A counter path").Require();
   explain
@@ -174,12 +174,12 @@ void AddExplainCommand(Command& app, Arguments& arguments) {
   AddFormat(explain, arguments);
 }
 
-absl::Status CollectAndWatch(const Connection& connection,
+absl::Status CollectAndWatch(const Aggregators& aggregators,
                              const Arguments& arguments, StopSignal* stop) {
   const WatchFlags& flags = arguments.watch;
   std::unique_ptr<Collecting> collecting;
   if (!flags.collect.empty()) {
-    auto begun = Collecting::Begin(connection,
+    auto begun = Collecting::Begin(aggregators,
                                    {.paths = flags.paths,
                                     .duration = flags.collect,
                                     .interval = flags.interval,
@@ -189,7 +189,7 @@ absl::Status CollectAndWatch(const Connection& connection,
     if (!begun.ok()) return begun.status();
     collecting = *std::move(begun);
   }
-  return Watch(connection, arguments.format, flags, stop);
+  return Watch(aggregators, arguments.format, flags, stop);
 }
 
 void AddWatchCommand(Command& app, Arguments& arguments) {
@@ -214,8 +214,8 @@ void AddWatchCommand(Command& app, Arguments& arguments) {
       "turn pages, q quits.\n",
       [a]() -> absl::Status {
         StopSignal stop;  // before gRPC starts threads for the connection
-        return Connected(*a, [&](const Connection& connection) {
-          return CollectAndWatch(connection, *a, &stop);
+        return Connected(*a, [&](const Aggregators& aggregators) {
+          return CollectAndWatch(aggregators, *a, &stop);
         })();
       });
   watch.AddList("PATH", &arguments.watch.paths, "Counter paths; see query")

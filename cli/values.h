@@ -4,8 +4,10 @@
 #define FLEETPERF_CLI_VALUES_H_
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -33,6 +35,8 @@ struct Value {
   std::optional<absl::Time> ended = std::nullopt;
   // Of the series: the end of the range, unless the request has one.
   std::optional<absl::Time> range_end = std::nullopt;
+  // Of the series: the aggregators that have values of it, if several have.
+  std::shared_ptr<const std::vector<std::string>> aggregators = nullptr;
 
   bool ok() const { return status == v1::VALUE_STATUS_OK; }
 };

@@ -18,6 +18,7 @@
 #include "base/status_macros.h"
 #include "base/text/printable.h"
 #include "base/wakeup.h"
+#include "cli/aggregators.h"
 #include "cli/commands.h"
 #include "cli/connection.h"
 #include "cli/missing.h"
@@ -276,14 +277,15 @@ class Watcher {
 
 }  // namespace
 
-absl::Status Watch(const Connection& connection, Format format,
+absl::Status Watch(const Aggregators& aggregators, Format format,
                    const WatchFlags& flags, StopSignal* stop) {
   ASSIGN_OR_RETURN(v1::SubscribeRequest request, MakeRequest(flags, format));
   absl::Duration length = absl::InfiniteDuration();
   if (!flags.duration.empty()) {
     ASSIGN_OR_RETURN(length, ParseDurationFlag("--for", flags.duration));
   }
-  Watcher watcher(connection, format, flags, length, std::move(request));
+  Watcher watcher(aggregators.reached().front(), format, flags, length,
+                  std::move(request));
   std::thread stopper([&] {
     stop->Wait();
     watcher.Quit();

@@ -93,7 +93,7 @@ absl::Status FleetperfProcess::Start(const std::vector<std::string>& store,
   address_ = std::string(absl::StripSuffix(address, "\n"));
   return WriteFile(
       directory_.File("config.yaml"),
-      absl::StrCat("aggregator: ", address_, "\n", TlsSection(reader_)));
+      absl::StrCat("aggregators: ", address_, "\n", TlsSection(reader_)));
 }
 
 absl::Status FleetperfProcess::Reload(const std::string& sections) {

@@ -117,7 +117,7 @@ constexpr char kCommandLineNotes[] =
 change it). The flags `--aggregator`, `--authority`, `--certificate` and `--key` override it.
 )";
 
-constexpr char kCommandLineExample[] = R"(aggregator: aggregator.example:7443
+constexpr char kCommandLineExample[] = R"(aggregators: aggregator.example:7443
 tls:
   authority: authority.pem
   certificate: reader-alice.pem

@@ -67,7 +67,7 @@ std::unique_ptr<Process> Deployment::StartAggregator(
                            .certificate = File("reader-tester.pem"),
                            .key = File("reader-tester.key")};
   Write(File("config.yaml"),
-        absl::StrCat("aggregator: ", address_, "\n", TlsSection(reader)));
+        absl::StrCat("aggregators: ", address_, "\n", TlsSection(reader)));
   return aggregator;
 }
 

@@ -140,7 +140,7 @@ make_certificates() {
     fleetperf pki issue reader admin --directory pki
     cp pki/authority.pem pki/aggregator.pem pki/aggregator.key pki/agent.pem pki/agent.key /etc/fleetperf/
     mkdir -p .config/fleetperf
-    printf "%s\n" "aggregator: localhost:7443" "tls:" "  authority: /root/pki/authority.pem" \
+    printf "%s\n" "aggregators: localhost:7443" "tls:" "  authority: /root/pki/authority.pem" \
       "  certificate: /root/pki/reader-admin.pem" "  key: /root/pki/reader-admin.key" >.config/fleetperf/config.yaml
   ' "$1" >"$work/log"
 }

@@ -23,8 +23,8 @@
 #include "base/sha256.h"
 #include "base/tls/certificates.h"
 #include "base/tls/credentials.h"
+#include "cli/aggregators.h"
 #include "cli/commands.h"
-#include "cli/connection.h"
 #include "cli/output.h"
 #include "fleetperf/v1/fleet.grpc.pb.h"
 #include "proto/conversions.h"
@@ -67,12 +67,13 @@ class FleetServiceTest : public ::testing::Test {
     builder.RegisterService(service_.get());
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
-    const auto connection =
-        cli::Connection::Open({.aggregator = absl::StrCat("127.0.0.1:", port),
-                               .tls = Issue(Role::kReader)});
-    ASSERT_OK(connection);
-    connection_ = std::make_unique<cli::Connection>(*connection);
-    stub_ = v1::FleetService::NewStub(connection_->channel());
+    const auto aggregators = cli::Aggregators::Open(
+        {.aggregators = {absl::StrCat("127.0.0.1:", port)},
+         .tls = Issue(Role::kReader)});
+    ASSERT_OK(aggregators);
+    aggregators_ = std::make_unique<cli::Aggregators>(*aggregators);
+    stub_ =
+        v1::FleetService::NewStub(aggregators_->reached().front().channel());
   }
 
   void TearDown() override { server_->Shutdown(); }
@@ -142,7 +143,7 @@ class FleetServiceTest : public ::testing::Test {
   std::unique_ptr<grpc::Service> service_ =
       MakeFleetService(FleetLists(&scope_, &own_machines_, &quota_));
   std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<cli::Connection> connection_;
+  std::unique_ptr<cli::Aggregators> aggregators_;
   std::unique_ptr<v1::FleetService::Stub> stub_;
 };
 
@@ -165,12 +166,12 @@ TEST_F(FleetServiceTest, ListsAFleetWithTheMaximumOfLabels) {
     ASSERT_OK(store_->PutMachine({machine}));
   }
   EXPECT_EQ(CountLines([&] {
-              return cli::ListMachines(*connection_, cli::Format::kJson, {},
+              return cli::ListMachines(*aggregators_, cli::Format::kJson, {},
                                        /*verbose=*/false);
             }),
             kMachines);
   EXPECT_EQ(CountLines([&] {
-              return cli::ListMachines(*connection_, cli::Format::kJson,
+              return cli::ListMachines(*aggregators_, cli::Format::kJson,
                                        {.machine = "web-99*"},
                                        /*verbose=*/true);
             }),
@@ -259,7 +260,8 @@ TEST_F(FleetServiceTest, ListsCountersetsInPages) {
   }
   PutCatalogue("web-1", catalogue);
   EXPECT_EQ(CountLines([&] {
-              return cli::ListCountersets(*connection_, cli::Format::kJson, {});
+              return cli::ListCountersets(*aggregators_, cli::Format::kJson,
+                                          {});
             }),
             kCountersets);
   // A request without a page size gets the part that fits.
@@ -286,8 +288,8 @@ TEST_F(FleetServiceTest, ListsCountersInPages) {
   *catalogue.add_countersets() = ToProto(registration);
   PutCatalogue("web-1", catalogue);
   EXPECT_EQ(CountLines([&] {
-              return cli::ListCounters(*connection_, cli::Format::kJson, "Many",
-                                       {});
+              return cli::ListCounters(*aggregators_, cli::Format::kJson,
+                                       "Many", {});
             }),
             kMaxCounters);
 }
@@ -313,7 +315,7 @@ TEST_F(FleetServiceTest, ListsInstancesInPages) {
     ASSERT_OK(store_->PutMachine({record}));
   }
   EXPECT_EQ(CountLines([&] {
-              return cli::ListInstances(*connection_, cli::Format::kJson,
+              return cli::ListInstances(*aggregators_, cli::Format::kJson,
                                         "Disk", {});
             }),
             kInstances);
@@ -465,7 +467,7 @@ TEST_F(FindTest, RejectsTooFewAndTooManyWords) {
 TEST_F(FindTest, IsACommand) {
   ::testing::internal::CaptureStdout();
   EXPECT_OK(
-      cli::Find(*connection_, cli::Format::kTable, {"cpu", "usage"}, {}, 20));
+      cli::Find(*aggregators_, cli::Format::kTable, {"cpu", "usage"}, {}, 20));
   EXPECT_THAT(
       ::testing::internal::GetCapturedStdout(),
       AllOf(StartsWith("PATH "),
@@ -473,7 +475,7 @@ TEST_F(FindTest, IsACommand) {
             HasSubstr(" counter "), HasSubstr(" no "),
             HasSubstr("Time in programs.")));
   const absl::Status none =
-      cli::Find(*connection_, cli::Format::kTable, {"xyzzy"}, {}, 20);
+      cli::Find(*aggregators_, cli::Format::kTable, {"xyzzy"}, {}, 20);
   EXPECT_TRUE(cli::IsMissing(none));
   EXPECT_THAT(std::string(none.message()),
               HasSubstr("nothing matches 'xyzzy'"));

@@ -47,7 +47,7 @@ TEST(UserDirectory, IsRefusedIfOthersCanChangeIt) {
   const std::string path = directory.File("config.yaml");
   EXPECT_THAT(CheckProtected(path),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr(path)));
-  ASSERT_OK(WriteFile(path, "aggregator: evil:7443"));
+  ASSERT_OK(WriteFile(path, "aggregators: evil:7443"));
   // Everyone may read.
   Protect(path, L"D:P(A;;FA;;;BA)(A;;FA;;;SY)(A;;FA;;;OW)(A;;FR;;;WD)");
   EXPECT_OK(CheckProtected(path));

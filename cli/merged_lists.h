@@ -1,0 +1,53 @@
+// Merges the lists of several aggregators, each in the order of the command's
+// list of aggregators.
+
+#ifndef FLEETPERF_CLI_MERGED_LISTS_H_
+#define FLEETPERF_CLI_MERGED_LISTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "fleetperf/v1/fleet.pb.h"
+
+namespace fleetperf::cli {
+
+// Returns the machines by name. A machine of several aggregators is described
+// as by the one that its agent is connected to, or else by the one with its
+// newest sample; its lost ticks add up, and one of them is enough to expect it.
+// If two have an agent of its name connected from two hosts, it has the other
+// one as conflicting_address.
+std::vector<v1::Machine> MergeMachines(
+    std::vector<v1::ListMachinesResponse> lists);
+
+// Returns the number of the aggregator that describes each machine, by name.
+std::map<std::string, size_t> HoldersOf(
+    const std::vector<v1::ListMachinesResponse>& lists);
+
+// Returns the countersets by name. Machines that collect add up. A machine that
+// moved is in two lists, so the number of machines is the largest of the lists,
+// or the sum of those that collect, if that is larger.
+std::vector<v1::Counterset> MergeCountersets(
+    const std::vector<v1::ListCountersetsResponse>& lists);
+
+// Returns the counters of the longest list, then those of the others that it
+// does not have. One is collected if it is in one of the lists.
+std::vector<v1::Counter> MergeCounters(
+    std::vector<v1::ListCountersResponse> lists);
+
+// Returns the instances by machine, each machine's from its holder, or from the
+// first list that has some if there is none.
+v1::ListInstancesResponse MergeInstances(
+    const std::vector<v1::ListInstancesResponse>& lists,
+    const std::map<std::string, size_t>& holders);
+
+// Returns the first of each list, then the second of each, and so on, at most
+// `limit`. Lists for corrected words count only if all words are corrected.
+v1::FindResponse MergeFound(std::vector<v1::FindResponse> lists,
+                            uint32_t limit);
+
+}  // namespace fleetperf::cli
+
+#endif  // FLEETPERF_CLI_MERGED_LISTS_H_
