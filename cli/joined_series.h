@@ -45,7 +45,7 @@ struct RawSeries {
 // the aggregators. Of each window, takes the part with the larger coverage;
 // then a value rather than none; of two gaps, one whose cause is known; then
 // the first part. The share is that of the part that covers more of the range.
-// Whether the series has ended or stopped is as in the part that goes on
+// Whether the series has ended or stopped is as in the part that continues
 // longest. `request` says which times are of one window.
 RangeSeries Join(std::vector<RangeSeries> parts,
                  const v1::QueryRangeRequest& request);

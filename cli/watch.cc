@@ -2,10 +2,13 @@
 #include <grpcpp/client_context.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/cleanup/cleanup.h"
@@ -16,14 +19,14 @@
 #include "base/os/clock.h"
 #include "base/rpc/rpc_deadline.h"
 #include "base/status_macros.h"
-#include "base/text/printable.h"
 #include "base/wakeup.h"
 #include "cli/aggregators.h"
 #include "cli/commands.h"
 #include "cli/connection.h"
+#include "cli/live_ranking.h"
+#include "cli/live_series.h"
 #include "cli/missing.h"
 #include "cli/query_request.h"
-#include "cli/resumed_series.h"
 #include "cli/sample_count.h"
 #include "cli/times.h"
 #include "cli/viewers.h"
@@ -71,55 +74,125 @@ absl::StatusOr<v1::SubscribeRequest> MakeRequest(const WatchFlags& flags,
   return request;
 }
 
-// Runs the subscription, and resumes it when the connection is lost.
-// Thread-compatible, except for Quit.
+// Runs a subscription at each aggregator, and resumes it when the connection is
+// lost. Thread-compatible, except for Quit.
 class Watcher {
  public:
   // `length`: how long to watch. All other arguments must outlive the object.
-  Watcher(const Connection& connection, Format format, const WatchFlags& flags,
-          absl::Duration length, v1::SubscribeRequest request)
-      : connection_(connection),
+  Watcher(const Aggregators& aggregators, Format format,
+          const WatchFlags& flags, absl::Duration length,
+          v1::SubscribeRequest request)
+      : aggregators_(aggregators),
         format_(format),
         pivot_(flags.pivot),
         where_(flags.where),
-        count_(flags.count),
         end_(Clock::Real().Monotonic() + length),
         request_(std::move(request)),
-        paths_({request_.paths().begin(), request_.paths().end()}) {}
+        undecided_(aggregators.reached().size()),
+        count_(flags.count),
+        paths_({request_.paths().begin(), request_.paths().end()}) {
+    for (const auto* all : {&aggregators.reached(), &aggregators.unreached()}) {
+      for (const Connection& connection : *all) {
+        sources_.push_back(
+            std::make_unique<Source>(connection, sources_.size()));
+      }
+    }
+    const bool ranks = request_.top() > 0 || request_.bottom() > 0;
+    if (ranks && sources_.size() > 1) {
+      ranking_.emplace(request_.top(), request_.bottom());
+    }
+  }
 
   // Makes Run return. Thread-safe.
   void Quit() {
     absl::MutexLock lock(&mutex_);
     quits_ = true;
-    if (context_ != nullptr) context_->TryCancel();
+    for (const auto& source : sources_) {
+      if (source->context != nullptr) source->context->TryCancel();
+    }
     wakeup_.Notify();
   }
 
   // Returns a MissingError if no value met the condition, or if a path matched
   // nothing, which has been reported.
   absl::Status Run() {
-    absl::Status status = RunStream(connection_);
-    Backoff backoff(kFirstRetry, kMaxRetry);
-    bool told = false;
-    while (MayTryAgain(status) && !IsOver()) {
-      if (is_connected_) {
-        backoff.Reset();
-        told = false;
-      }
-      if (!std::exchange(told, true)) {
-        std::fprintf(stderr, "fleetperf: %s; connecting again\n",
-                     Printable(status.message()).c_str());
-      }
-      if (WaitsForEnd(backoff.Next())) break;
-      status = RunStream(connection_.Again());
+    std::vector<std::thread> threads;
+    for (size_t i = 1; i < sources_.size(); ++i) {
+      threads.emplace_back([this, i] { RunSource(sources_[i].get()); });
     }
+    RunSource(sources_.front().get());
+    for (std::thread& thread : threads) thread.join();
+    absl::MutexLock lock(&show_mutex_);
     viewer_ = nullptr;  // prints the last values
-    const bool is_at_end = was_connected_ && absl::IsDeadlineExceeded(status);
-    return is_at_end || IsOver() ? Missing() : status;
+    std::vector<absl::Status> results;
+    for (size_t i = 0; i < aggregators_.reached().size(); ++i) {
+      results.push_back(sources_[i]->result);
+    }
+    ReportLost();
+    const absl::Status status = aggregators_.Combine(results);
+    return status.ok() ? Missing() : status;
   }
 
  private:
-  absl::Status Missing() {
+  // The subscription at one aggregator.
+  struct Source {
+    Source(const Connection& to, size_t position)
+        : connection(to), number(position) {}
+
+    const Connection& connection;
+    const size_t number;
+    // Of its thread.
+    absl::Status result;
+    // Guarded by show_mutex_.
+    bool is_connected = false;  // the current stream has answered
+    bool was_connected = false;
+    bool has_sent_history = false;
+    v1::LiveMachines live_machines;
+    grpc::ClientContext* context = nullptr;  // guarded by mutex_
+  };
+
+  void RunSource(Source* source) {
+    const bool is_reached = source->number < aggregators_.reached().size();
+    absl::Status status = is_reached ? RunStream(source, source->connection)
+                                     : absl::UnavailableError(absl::StrCat(
+                                           "cannot reach the aggregator at ",
+                                           source->connection.address()));
+    if (is_reached) Decide(source);
+    Backoff backoff(kFirstRetry, kMaxRetry);
+    bool told = false;
+    while (MayTryAgain(*source, status) && !IsOver()) {
+      if (IsConnected(*source)) {
+        backoff.Reset();
+        told = false;
+      }
+      if (!IsMissing(status) && !std::exchange(told, true)) {
+        PrintNote(absl::StrCat(status.message(), "; connecting again"));
+      }
+      if (WaitsForEnd(backoff.Next())) break;
+      status = RunStream(source, source->connection.Again());
+    }
+    absl::MutexLock lock(&show_mutex_);
+    const bool is_at_end =
+        source->was_connected && absl::IsDeadlineExceeded(status);
+    source->result = is_at_end || IsOver() ? absl::OkStatus() : status;
+  }
+
+  // Of several aggregators, names those that cannot be reached at the end.
+  void ReportLost() ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_) {
+    for (const auto& source : sources_) {
+      if (sources_.size() == 1 || !source->was_connected) continue;
+      if (source->is_connected) {
+        aggregators_.RemoveFailure(source->connection);
+      } else {
+        aggregators_.AddFailure(
+            source->connection,
+            absl::UnavailableError(
+                "lost the connection, and cannot be reached"));
+      }
+    }
+  }
+
+  absl::Status Missing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_) {
     if (request_.has_where() && was_connected_ && !is_missing_ &&
         !had_series_) {
       return MissingError(absl::NotFoundError(absl::StrCat(
@@ -141,12 +214,53 @@ class Watcher {
     return is_missing_ ? MissingError(AlreadyReported()) : absl::OkStatus();
   }
 
+  // Notes the first result of an aggregator, unless its stream has answered.
+  void Decide(Source* source) {
+    absl::MutexLock lock(&show_mutex_);
+    if (source->was_connected) return;
+    CountDecided();
+    v1::SubscribeResponse none;
+    if (was_connected_ && viewer_ != nullptr) ShowAll(&none);
+  }
+
+  void CountDecided() ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_) {
+    --undecided_;
+    decided_.Notify();
+    if (undecided_ > 0 || !was_connected_) return;
+    for (const auto& [path, missing] : missing_) {
+      if (missing.second < answers_) continue;  // another one has it
+      PrintMissing(missing.first, format_);
+      paths_.Remove(path);
+      is_missing_ = true;
+    }
+    if (had_series_) return;
+    const std::string what = request_.has_where()
+                                 ? absl::StrCat("no value is ", where_)
+                                 : "nothing matches";
+    PrintNote(absl::StrCat(what, " yet; waiting for a match (Ctrl-C quits)"));
+  }
+
   // After a restart, all clients connect at once, and may exceed a limit for a
-  // moment. A stream that was admitted and then exceeds one, would again.
-  bool MayTryAgain(const absl::Status& status) const {
-    return was_connected_ &&
-           (absl::IsUnavailable(status) ||
-            (absl::IsResourceExhausted(status) && !is_connected_));
+  // moment. A stream that was admitted and then exceeds one, would again. An
+  // aggregator to which nothing that matches is connected may get it from
+  // another one.
+  bool MayTryAgain(const Source& source, const absl::Status& status) {
+    absl::MutexLock lock(&show_mutex_);
+    const bool may =
+        absl::IsUnavailable(status) ||
+        (absl::IsResourceExhausted(status) && !source.is_connected) ||
+        (IsMissing(status) && sources_.size() > 1);
+    if (!may) return false;
+    decided_.Await(&show_mutex_,
+                   [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_) {
+                     return was_connected_ || undecided_ == 0;
+                   });
+    return was_connected_;
+  }
+
+  bool IsConnected(const Source& source) {
+    absl::MutexLock lock(&show_mutex_);
+    return source.is_connected;
   }
 
   absl::Duration Left() const { return end_ - Clock::Real().Monotonic(); }
@@ -165,7 +279,7 @@ class Watcher {
     return quits_ || Left() <= absl::ZeroDuration();
   }
 
-  absl::Status RunStream(const Connection& connection) {
+  absl::Status RunStream(Source* source, const Connection& connection) {
     grpc::ClientContext context;
     if (Left() < absl::InfiniteDuration()) {
       context.set_deadline(RpcDeadline(Left()));
@@ -173,43 +287,42 @@ class Watcher {
     {
       absl::MutexLock lock(&mutex_);
       if (quits_) return absl::OkStatus();
-      context_ = &context;
+      source->context = &context;
     }
-    if (const auto start = series_.NextStart()) {
-      *request_.mutable_start() = ToProto(*start);
+    v1::SubscribeRequest request = request_;
+    {
+      absl::MutexLock lock(&show_mutex_);
+      if (const auto start = series_.NextStart()) {
+        *request.mutable_start() = ToProto(*start);
+      }
+      series_.BeginStream(source->number);
+      source->is_connected = false;
     }
-    series_.BeginStream();
-    is_connected_ = false;
     const auto stub = v1::SubscriptionService::NewStub(connection.channel());
-    const auto reader = stub->Subscribe(&context, request_);
+    const auto reader = stub->Subscribe(&context, request);
     v1::SubscribeResponse response;
-    while (reader->Read(&response)) Show(&response);
+    while (reader->Read(&response)) Show(source, &response);
     grpc::Status status = reader->Finish();
     {
       absl::MutexLock lock(&mutex_);
-      context_ = nullptr;
+      source->context = nullptr;
     }
     // An aggregator that stops may cancel its calls.
     if (status.error_code() == grpc::StatusCode::CANCELLED) {
       status = grpc::Status(grpc::StatusCode::UNAVAILABLE,
                             "the aggregator ended the call");
     }
-    return connection.Explain(
-        status, is_connected_ ? RpcStage::kAnswering : RpcStage::kConnecting);
+    return connection.Explain(status, IsConnected(*source)
+                                          ? RpcStage::kAnswering
+                                          : RpcStage::kConnecting);
   }
 
-  void Show(v1::SubscribeResponse* response) {
-    is_connected_ = true;
+  void Show(Source* source, v1::SubscribeResponse* response) {
+    absl::MutexLock lock(&show_mutex_);
+    source->is_connected = true;
     was_connected_ = true;
-    for (const v1::Missing& missing : response->missing()) {
-      if (is_told_missing_) break;
-      PrintMissing(missing, format_);
-      paths_.Remove(missing.path());
-      is_missing_ = true;
-    }
-    is_told_missing_ = true;
-    for (const v1::Series& series : response->series()) paths_.Add(series);
     had_series_ |= response->series_size() > 0;
+    for (const v1::Series& series : response->series()) paths_.Add(series);
     if (viewer_ == nullptr) {
       viewer_ = MakeViewer(request_, {.format = format_,
                                       .pivot = pivot_,
@@ -217,16 +330,52 @@ class Watcher {
                                       .quit = [this] { Quit(); }});
     }
     // The first response arrives after the stored values have been searched.
-    if (response->series_size() == 0 && !std::exchange(told_, true)) {
-      const std::string what = request_.has_where()
-                                   ? absl::StrCat("no value is ", where_)
-                                   : "nothing matches";
-      std::fprintf(stderr,
-                   "fleetperf: %s yet; waiting for a match (Ctrl-C quits)\n",
-                   Printable(what).c_str());
+    if (!std::exchange(source->was_connected, true)) {
+      ++answers_;
+      for (const v1::Missing& missing : response->missing()) {
+        auto& [first, count] = missing_[missing.path()];
+        if (++count == 1) first = missing;
+      }
+      if (source->number < aggregators_.reached().size()) CountDecided();
     }
-    told_ = true;
-    series_.Translate(response);
+    series_.Translate(source->number, response);
+    if (ranking_.has_value()) ranking_->Apply(response);
+    source->has_sent_history |= response->history_sent();
+    if (response->has_live_machines()) {
+      source->live_machines = response->live_machines();
+      *response->mutable_live_machines() = AllLiveMachines();
+    }
+    ShowAll(response);
+  }
+
+  v1::LiveMachines AllLiveMachines() const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_) {
+    v1::LiveMachines all;
+    for (const auto& source : sources_) {
+      const v1::LiveMachines& of = source->live_machines;
+      all.set_live(all.live() + of.live());
+      all.set_widened(all.widened() + of.widened());
+      if (of.has_widened_interval()) {
+        *all.mutable_widened_interval() = of.widened_interval();
+      }
+    }
+    return all;
+  }
+
+  // Whether all aggregators that answered have sent what is stored.
+  bool HasHistory() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_) {
+    return undecided_ == 0 && std::all_of(sources_.begin(), sources_.end(),
+                                          [](const auto& source) {
+                                            return source->has_sent_history ||
+                                                   !source->was_connected;
+                                          });
+  }
+
+  // Shows a joined message.
+  void ShowAll(v1::SubscribeResponse* response)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_) {
+    response->set_history_sent(!has_shown_history_ && HasHistory());
+    has_shown_history_ |= response->history_sent();
     if (HasRounds()) {
       for (auto& part : SplitBySample(*response)) ShowPart(&part);
     } else if (!viewer_->IsClosed()) {
@@ -238,12 +387,13 @@ class Watcher {
   }
 
   // The rows of pdh-csv are counted by its viewer.
-  bool HasRounds() const {
+  bool HasRounds() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_) {
     return count_.limit() > 0 && format_ != Format::kPdhCsv;
   }
 
   // Shows a part of a message with at most one sample of each series.
-  void ShowPart(v1::SubscribeResponse* part) {
+  void ShowPart(v1::SubscribeResponse* part)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_) {
     if (rounds_ == count_.limit()) return;
     const absl::Time now = Clock::Real().Now();
     count_.Add(part, now);
@@ -252,26 +402,36 @@ class Watcher {
     if (std::exchange(rounds_, rounds) < rounds) viewer_->OnRound();
   }
 
-  const Connection& connection_;
+  const Aggregators& aggregators_;
   const Format format_;
   const bool pivot_;
   const std::string where_;
-  SampleCount count_;         // with the limit 0: none
   const absl::Duration end_;  // Clock::Monotonic()
-  v1::SubscribeRequest request_;
-  ResumedSeries series_;
-  WatchedPaths paths_;
-  bool is_told_missing_ = false;  // whether the first response was shown
-  bool is_missing_ = false;       // whether a path is
-  bool had_series_ = false;       // whether any has arrived
-  std::unique_ptr<Viewer> viewer_;
-  uint32_t rounds_ = 0;        // that were shown
-  bool told_ = false;          // whether data or the waiting message was shown
-  bool is_connected_ = false;  // the current stream has answered
-  bool was_connected_ = false;
+  const v1::SubscribeRequest request_;
+  std::vector<std::unique_ptr<Source>> sources_;  // the reached ones first
+
+  absl::Mutex show_mutex_;  // precedes mutex_
+  Wakeup decided_;
+  // The reached aggregators whose streams have neither answered nor failed.
+  size_t undecided_ ABSL_GUARDED_BY(show_mutex_);
+  size_t answers_ ABSL_GUARDED_BY(show_mutex_) = 0;
+  bool was_connected_ ABSL_GUARDED_BY(show_mutex_) = false;  // any was
+  bool had_series_ ABSL_GUARDED_BY(show_mutex_) = false;     // any has arrived
+  bool is_missing_ ABSL_GUARDED_BY(show_mutex_) = false;     // a path is
+  // By path: the first report, and how many aggregators have none of it.
+  std::map<std::string, std::pair<v1::Missing, size_t>> missing_
+      ABSL_GUARDED_BY(show_mutex_);
+  // With the limit 0: none.
+  SampleCount count_ ABSL_GUARDED_BY(show_mutex_);
+  LiveSeries series_ ABSL_GUARDED_BY(show_mutex_);
+  std::optional<LiveRanking> ranking_ ABSL_GUARDED_BY(show_mutex_);
+  WatchedPaths paths_ ABSL_GUARDED_BY(show_mutex_);
+  std::unique_ptr<Viewer> viewer_ ABSL_GUARDED_BY(show_mutex_);
+  uint32_t rounds_ ABSL_GUARDED_BY(show_mutex_) = 0;  // that were shown
+  bool has_shown_history_ ABSL_GUARDED_BY(show_mutex_) = false;
+
   absl::Mutex mutex_;
   Wakeup wakeup_;
-  grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool quits_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
@@ -284,8 +444,7 @@ absl::Status Watch(const Aggregators& aggregators, Format format,
   if (!flags.duration.empty()) {
     ASSIGN_OR_RETURN(length, ParseDurationFlag("--for", flags.duration));
   }
-  Watcher watcher(aggregators.reached().front(), format, flags, length,
-                  std::move(request));
+  Watcher watcher(aggregators, format, flags, length, std::move(request));
   std::thread stopper([&] {
     stop->Wait();
     watcher.Quit();

@@ -170,7 +170,7 @@ TEST(JoinedSeries, RanksByThePartThatCoversMore) {
   EXPECT_EQ(Join({wide, narrow}, {}).head.share(), 20);
 }
 
-TEST(JoinedSeries, GoesOnIfOnePartDoes) {
+TEST(JoinedSeries, ContinuesIfOnePartDoes) {
   RangeSeries left = Part(0, {At(300, 10, 0.5)});
   left.values[0].newest_sample = kStart + absl::Seconds(150);
   RangeSeries here = Part(1, {At(300, 20, 0.4)});
