@@ -155,9 +155,10 @@ v1::ExplainValueResponse Merge(
   std::map<std::string, v1::Explanation> by_key;
   v1::ExplainValueResponse merged;
   for (v1::ExplainValueResponse& response : responses) {
+    DistinctSeriesKeys keys(/*is_sorted=*/false);
     for (v1::Explanation& explanation : *response.mutable_explanations()) {
       const auto [known, is_new] =
-          by_key.try_emplace(SeriesKey(explanation.series()));
+          by_key.try_emplace(keys.KeyOf(explanation.series()));
       if (is_new ||
           TimeOf(known->second.newer()) < TimeOf(explanation.newer())) {
         known->second.Swap(&explanation);

@@ -38,20 +38,31 @@ void LiveSeries::BeginStream(size_t aggregator) {
     return entry.first.first == aggregator;
   });
   for (auto& [key, series] : series_) {
+    series.streams.erase(aggregator);
     if (series.aggregator == aggregator) series.known_to = series.newest;
   }
 }
 
+LiveSeries::Series& LiveSeries::Describe(size_t aggregator,
+                                         const v1::Series& series) {
+  Series*& known = by_stream_id_[{aggregator, series.id()}];
+  const std::string key = SeriesKey(series);
+  for (uint32_t number = 0; known == nullptr; ++number) {
+    Series& joined = series_[{key, number}];
+    if (!joined.streams.insert(aggregator).second) continue;
+    known = &joined;
+  }
+  if (known->described.id() == 0) {
+    known->described = series;
+    known->described.set_id(static_cast<uint32_t>(series_.size()));
+  }
+  return *known;
+}
+
 void LiveSeries::Translate(size_t aggregator, v1::SubscribeResponse* response) {
   google::protobuf::RepeatedPtrField<v1::Series> described;
-  for (v1::Series& series : *response->mutable_series()) {
-    const auto [known, is_new] = series_.try_emplace(SeriesKey(series));
-    Series& joined = known->second;
-    by_stream_id_[{aggregator, series.id()}] = &joined;
-    if (is_new) {
-      joined.described.Swap(&series);
-      joined.described.set_id(static_cast<uint32_t>(series_.size()));
-    }
+  for (const v1::Series& series : response->series()) {
+    Series& joined = Describe(aggregator, series);
     if (joined.is_open && joined.aggregator != aggregator) continue;
     joined.is_open = true;
     *described.Add() = joined.described;
@@ -75,6 +86,8 @@ void LiveSeries::Translate(size_t aggregator, v1::SubscribeResponse* response) {
   google::protobuf::RepeatedField<uint32_t> ended;
   for (const uint32_t id : response->ended()) {
     Series& joined = Find(aggregator, id);
+    by_stream_id_.erase({aggregator, id});
+    joined.streams.erase(aggregator);
     if (joined.aggregator.value_or(aggregator) != aggregator) continue;
     joined.is_open = false;
     ended.Add(joined.described.id());

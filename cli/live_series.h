@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -38,7 +39,8 @@ class LiveSeries {
   struct Series {
     v1::Series described;  // with the common id
     std::optional<size_t> aggregator;
-    bool is_open = false;  // described to the reader, and not ended
+    std::set<size_t> streams;  // the aggregators whose streams have it
+    bool is_open = false;      // described to the reader, and not ended
     absl::Time newest = absl::InfinitePast();
     // Older values of the aggregator are removed: `newest` when its current
     // stream began, or when it took the series over.
@@ -55,8 +57,11 @@ class LiveSeries {
   Series& Find(size_t aggregator, uint32_t id) {
     return *by_stream_id_[{aggregator, id}];
   }
+  // Returns the series that a stream describes.
+  Series& Describe(size_t aggregator, const v1::Series& series);
 
-  std::map<std::string, Series> series_;  // by SeriesKey
+  // By SeriesKey and the number among the series of this key in one stream.
+  std::map<std::pair<std::string, uint32_t>, Series> series_;
   // By aggregator and the id in its current stream.
   std::map<std::pair<size_t, uint32_t>, Series*> by_stream_id_;
   absl::Time newest_ = absl::InfinitePast();

@@ -36,6 +36,7 @@ class AnswerStream {
       : connection_(connection),
         number_(number),
         options_(reader),
+        keys_(reader.order != AnswerOrder::kRanked),
         stub_(v1::QueryService::NewStub(connection.channel())) {
     context_.set_deadline(RpcDeadline(kQueryDeadline));
     reader_ = options_.start(stub_.get(), &context_);
@@ -84,7 +85,7 @@ class AnswerStream {
   void Begin() {
     next_.emplace(response_);
     next_->holders = {number_};
-    key_ = SeriesKey(next_->series());
+    key_ = keys_.KeyOf(next_->series());
     machines_.insert(machines_.end(), next_->series().machine());
   }
 
@@ -106,6 +107,7 @@ class AnswerStream {
   const Connection& connection_;
   const size_t number_;
   const AnswerReader<Series>& options_;
+  DistinctSeriesKeys keys_;
   grpc::ClientContext context_;
   const std::unique_ptr<v1::QueryService::Stub> stub_;
   std::unique_ptr<grpc::ClientReader<Response>> reader_;

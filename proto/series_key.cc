@@ -30,4 +30,12 @@ std::string SeriesKey(const v1::Series& series) {
                       series.unit());
 }
 
+std::string DistinctSeriesKeys::KeyOf(const v1::Series& series) {
+  std::string key = SeriesKey(series);
+  if (is_sorted_ && !counts_.contains(key)) counts_.clear();
+  const uint32_t count = counts_[key]++;
+  absl::StrAppend(&key, kEnd, absl::Hex(count, absl::kZeroPad8));
+  return key;
+}
+
 }  // namespace fleetperf

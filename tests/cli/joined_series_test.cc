@@ -83,6 +83,18 @@ TEST(SeriesKey, IsTheSameForInstancesThatAreNumberedDifferently) {
             SeriesKey(Named("a", "sdb", 1, 0)));
 }
 
+TEST(SeriesKey, CountsInstancesOfOneNameAndId) {
+  DistinctSeriesKeys keys(/*is_sorted=*/true);
+  const std::string first = keys.KeyOf(Named("a", "sda", 7, 0));
+  const std::string second = keys.KeyOf(Named("a", "sda", 7, 1));
+  EXPECT_LT(first, second);
+  EXPECT_LT(second, keys.KeyOf(Named("a", "sda", 8, 2)));
+  DistinctSeriesKeys others(/*is_sorted=*/false);
+  EXPECT_EQ(others.KeyOf(Named("a", "sda", 7, 3)), first);
+  EXPECT_LT(second, others.KeyOf(Named("a", "sdb", 1, 0)));
+  EXPECT_EQ(others.KeyOf(Named("a", "sda", 7, 0)), second);
+}
+
 TEST(JoinedSeries, TakesThePartThatCoversMoreOfEachWindow) {
   const RangeSeries joined = Join(
       {Part(0, {At(10, 1), At(20, 2, 0.3), Gap(30, v1::GAP_CAUSE_NO_SAMPLES)}),

@@ -71,6 +71,19 @@ TEST(LiveSeries, KeepsSeriesApart) {
   EXPECT_THAT(old.points(0).time_unix_nanos(), IsEmpty());
 }
 
+// Two instances of one name and id.
+TEST(LiveSeries, DistinguishesSeriesOfOneKey) {
+  LiveSeries series;
+  series.BeginStream(0);
+  v1::SubscribeResponse first = Response(1, "web-1", {100});
+  first.MergeFrom(Response(2, "web-1", {100}));
+  series.Translate(0, &first);
+  ASSERT_EQ(first.series_size(), 2);
+  EXPECT_NE(first.series(0).id(), first.series(1).id());
+  EXPECT_EQ(first.points(1).series(), first.series(1).id());
+  EXPECT_THAT(first.points(1).values(), ElementsAre(100));
+}
+
 // An agent moves from one aggregator to another.
 TEST(LiveSeries, BelongsToTheAggregatorWithTheNewestValue) {
   LiveSeries series;

@@ -32,8 +32,8 @@ TEST_F(RangeQuery, NumbersInstancesWithTheSameName) {
   // By instance id, then by occurrence; names without regard to case.
   EXPECT_THAT(ask("usb"),
               ElementsAre("web-1 \\Disk(USB#1)\\Transfers/sec", "10: 2",
-                          "web-1 \\Disk(usb#2)\\Transfers/sec", "10: 3",
-                          "web-1 \\Disk(usb)\\Transfers/sec", "10: 1"));
+                          "web-1 \\Disk(usb)\\Transfers/sec", "10: 1",
+                          "web-1 \\Disk(usb#2)\\Transfers/sec", "10: 3"));
   EXPECT_THAT(ask("usb#0"),
               ElementsAre("web-1 \\Disk(usb)\\Transfers/sec", "10: 1"));
   EXPECT_THAT(ask("usb#2"),
@@ -70,15 +70,15 @@ TEST_F(RangeQuery, NumbersInstancesEquallyInLogAndChunks) {
   };
   const auto expect_all = [&] {
     EXPECT_THAT(ask(2, 8),
-                ElementsAre("web-1 \\Disk(usb#1)\\Transfers/sec", "8: 2",
-                            "web-1 \\Disk(usb)\\Transfers/sec", "8: 1"));
+                ElementsAre("web-1 \\Disk(usb)\\Transfers/sec", "8: 1",
+                            "web-1 \\Disk(usb#1)\\Transfers/sec", "8: 2"));
     EXPECT_THAT(ask(20, 29),
                 ElementsAre("web-1 \\Disk(usb)\\Transfers/sec", "29: 2"));
     EXPECT_THAT(ask(18, 32),
                 ElementsAre("web-1 \\Disk(usb)\\Transfers/sec", "32: 2"));
     EXPECT_THAT(ask(36, 39),
-                ElementsAre("web-1 \\Disk(usb#1)\\Transfers/sec", "39: 2",
-                            "web-1 \\Disk(usb)\\Transfers/sec", "39: 3"));
+                ElementsAre("web-1 \\Disk(usb)\\Transfers/sec", "39: 3",
+                            "web-1 \\Disk(usb#1)\\Transfers/sec", "39: 2"));
   };
   expect_all();
   ASSERT_OK(store_.Compact());
