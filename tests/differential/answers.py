@@ -211,9 +211,11 @@ def combine(key, members, question):
     at = {}
     for member in members:
         for point in member.points:
-            at.setdefault(point.time, []).append((member, point.value))
-    result.points = [Point(time, combined(values, question, members[0]))
-                     for time, values in sorted(at.items())]
+            at.setdefault(point.time, []).append((member, point))
+    result.points = [
+        Point(time, combined([(m, p.value) for m, p in there], question,
+                             members[0]), all(p.optional for _, p in there))
+        for time, there in sorted(at.items())]
     result.total = combined([(m, m.total) for m in members], question,
                             members[0])
     return result
@@ -391,7 +393,7 @@ def beside_number(answer, path, function):
         return function(value)._replace(presence=value.presence)
 
     points = answer.points and [
-        Point(p.time, with_presence(p.value)) for p in answer.points]
+        p._replace(value=with_presence(p.value)) for p in answer.points]
     return Result(answer, path, points, with_presence(answer.total),
                   members_of(answer))
 
@@ -400,9 +402,10 @@ def operate(one, other, symbol, named, path, question):
     members = members_of(one) + members_of(other)
     if one.points is None or other.points is None:
         return Result(named, path, None, ANYTHING, members)
-    values = {p.time: p.value for p in other.points}
-    points = [Point(p.time, operated(p.value, values[p.time], symbol))
-              for p in one.points if p.time in values]
+    others = {p.time: p for p in other.points}
+    points = [Point(p.time, operated(p.value, others[p.time].value, symbol),
+                    p.optional or others[p.time].optional)
+              for p in one.points if p.time in others]
     result = Result(named, path, points,
                     operated(one.total, other.total, symbol), members)
     if members and not question["unit"]:

@@ -534,7 +534,7 @@ class Points:
         if self.is_per_sample and self.goes_on() and (
                 2 * (self.end - last.time) > 5 * last.interval):
             self.points.append(gap(self.end))
-        return sorted(self.points + list(self.of_windows()),
+        return sorted(self.points + self.of_windows(),
                       key=lambda point: point.time)
 
     def yields_point(self, tick):
@@ -555,7 +555,7 @@ class Points:
             self.is_per_sample = True
             self.points.append(Point(tick.time, self.sample_value(piece)))
         elif piece is not None:
-            number = -((self.start - tick.time) // self.step)
+            number = self.number_of(tick)
             if number not in self.windows and self.is_per_sample:
                 self.follows_sample.add(number)
             self.is_per_sample = False
@@ -577,6 +577,18 @@ class Points:
         return 2 * (ticks[-1].time - self.samples[-1].time) <= 5 * longest
 
     def of_windows(self):
+        """If the first window has only breaks that thinned data need not have, the
+        windows until the next one with pieces are left open."""
+        points = list(self.all_windows())
+        if self.question["unit"] and points and not used_of_thinned(
+                self.windows[min(self.windows)], self.question):
+            for i, point in enumerate(points):
+                if i > 0 and self.number_of(point) in self.windows:
+                    break
+                points[i] = Point(point.time, ANYTHING, optional=True)
+        return points
+
+    def all_windows(self):
         numbers = sorted(self.windows)
         for number, after in zip(numbers, numbers[1:] + [None]):
             if number <= self.count or self.shows_rest():
@@ -593,6 +605,9 @@ class Points:
     def shows_rest(self):
         rest = (self.end - self.start) % self.step
         return 2 * rest >= 5 * self.samples[-1].interval
+
+    def number_of(self, point):
+        return -((self.start - point.time) // self.step)
 
     def window(self, number):
         end = self.start + number * self.step
@@ -622,15 +637,18 @@ def gap(time):
 def with_losses(series, start, points):
     """Gives missing samples the cause of a loss."""
     result = []
+    starts = {start}  # of the time since the point before, which may be optional
     for point in points:
         value = point.value
         if value.cause == "no_samples" or (
                 value.cause == "" and value.coverage is not None and
                 value.coverage < 1):
-            cause = loss_between(series.machine, start, point.time)
-            value = value._replace(cause=cause or value.cause)
+            causes = {loss_between(series.machine, time, point.time) or
+                      value.cause for time in starts}
+            value = value._replace(
+                cause=causes.pop() if len(causes) == 1 else None)
         result.append(point._replace(value=value))
-        start = point.time
+        starts = starts | {point.time} if point.optional else {point.time}
     return result
 
 
