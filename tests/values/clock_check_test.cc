@@ -13,12 +13,13 @@ using ::testing::ElementsAre;
 
 constexpr int64_t kMillisecond = 1'000'000;  // in ns
 
-// Returns clocks that tick in 100 ns.
-perflib::Clocks At(int64_t stamp_ms, int64_t time_of_day_ms) {
-  constexpr int64_t kTicks = perflib::kLinuxPerfFreq / 1000;
-  return {.perf_time_stamp = kTicks * stamp_ms,
-          .perf_time_100nsec = kTicks * time_of_day_ms,
-          .perf_freq = perflib::kLinuxPerfFreq};
+// Returns clocks, the monotonic one of which has `freq` ticks a second.
+perflib::Clocks At(int64_t stamp_ms, int64_t time_of_day_ms,
+                   int64_t freq = perflib::kLinuxPerfFreq) {
+  return {
+      .perf_time_stamp = freq / 1000 * stamp_ms,
+      .perf_time_100nsec = perflib::k100NSecPerSecond / 1000 * time_of_day_ms,
+      .perf_freq = freq};
 }
 
 // With an interval of a second.
@@ -43,16 +44,20 @@ TEST(ClockCheck, FindsEveryKindOfBreak) {
       {-10, -10, false},  {3000, 1000, false}, {1000, 3000, false},
       {2500, 2575, true}, {2500, 2576, false},
   };
-  for (const auto& test : kCases) {
-    // The ticks before and after it are sound.
-    const int64_t stamp = 1000 + test.length_ms;
-    const int64_t time = 6000 + test.time_of_day_ms;
-    EXPECT_THAT(LengthsOf({At(0, 5000), At(1000, 6000), At(stamp, time),
-                           At(stamp + 2000, time + 2000)}),
-                ElementsAre(-1, 1000 * kMillisecond,
-                            test.is_sound ? test.length_ms * kMillisecond : -1,
-                            2000 * kMillisecond))
-        << test.length_ms << " " << test.time_of_day_ms;
+  for (const int64_t freq : {perflib::kLinuxPerfFreq, int64_t{3'000'000}}) {
+    for (const auto& test : kCases) {
+      // The ticks before and after it are sound.
+      const int64_t stamp = 1000 + test.length_ms;
+      const int64_t time = 6000 + test.time_of_day_ms;
+      EXPECT_THAT(
+          LengthsOf({At(0, 5000, freq), At(1000, 6000, freq),
+                     At(stamp, time, freq),
+                     At(stamp + 2000, time + 2000, freq)}),
+          ElementsAre(-1, 1000 * kMillisecond,
+                      test.is_sound ? test.length_ms * kMillisecond : -1,
+                      2000 * kMillisecond))
+          << test.length_ms << " " << test.time_of_day_ms << " " << freq;
+    }
   }
 }
 

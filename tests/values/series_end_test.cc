@@ -111,6 +111,25 @@ TEST(SeriesEnd, OtherBreaksEndAFall) {
               ElementsAre("negative_value", "gap", "2000"));
 }
 
+// A base that grows by 3000 after a gap did not return.
+TEST(SeriesEnd, OtherBreaksEndAFallOfTheBase) {
+  EXPECT_THAT(ValuesOf(kAverageBulk,
+                       {SampleAt(0, U64(5000), U64(1000)),
+                        SampleAt(1, U64(5000), U64(0)), SampleAt(2, {}, U64(0)),
+                        SampleAt(3, U64(5000), U64(0)),
+                        SampleAt(4, U64(8000), U64(3000))}),
+              ElementsAre("negative_denominator", "gap", "gap", "1"));
+}
+
+// The base of 4 bytes wraps while N falls, and then grows by 2^32 - 5.
+TEST(SeriesEnd, AWrapOfTheBaseIsNotAFall) {
+  EXPECT_THAT(
+      ValuesOf(kAverageBulk, {SampleAt(0, U64(1000), U32(4'294'967'290)),
+                              SampleAt(1, U64(900), U32(4)),
+                              SampleAt(2, U64(950), U32(4'294'967'295))}),
+      ElementsAre("negative_value", "1.164153e-08"));
+}
+
 TEST(SeriesEnd, FollowsTheBaseToo) {
   // N and D fall together, and only D.
   EXPECT_THAT(ValuesOf(kAverageBulk, {SampleAt(0, U64(5000), U64(100)),
@@ -154,6 +173,28 @@ TEST(SeriesEnd, GrowthAfterAFallFromAnUnknownValueIsABreak) {
   EXPECT_FALSE(grows_to(2, 9));
   EXPECT_FALSE(end.has_fallen());
   EXPECT_TRUE(grows_to(3, 11));
+}
+
+// Most counters fall to 0.
+TEST(SeriesEnd, AFallFromAnUnknownValueMayBeToZero) {
+  const CounterFormula formula = FormulaOfType(kRate);
+  SeriesEnd end;
+  end.Set(SampleAt(0, U64(0)), /*has_fallen=*/true);
+  EXPECT_TRUE(end.has_fallen());
+  EXPECT_FALSE(
+      end.PieceTo(formula, SampleAt(1, U64(9)), absl::Seconds(1))->sound());
+}
+
+TEST(SeriesEnd, AFallEndsAfterFiveAndAHalfIntervals) {
+  const CounterFormula formula = FormulaOfType(kRate);
+  SeriesEnd end;
+  end.Set(SampleAt(0, U64(1000)));
+  for (int seconds = 1; seconds <= 6; ++seconds) {
+    const RawSample sample = SampleAt(seconds, U64(0));
+    end.PieceTo(formula, sample, absl::Seconds(1));
+    end.MoveTo(sample);
+    EXPECT_EQ(end.has_fallen(), seconds <= 5) << seconds;
+  }
 }
 
 }  // namespace
