@@ -15,9 +15,9 @@
 #include "aggregator/query/path_check.h"
 #include "aggregator/query/question.h"
 #include "aggregator/query/resolver.h"
+#include "aggregator/query/series.h"
 #include "aggregator/query/silent_machines.h"
 #include "base/status_macros.h"
-#include "proto/series_key.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -296,7 +296,7 @@ class RangeQuery {
         if (!request_.end.has_value()) {
           result.range_end = NowOf(result.series.machine());
         }
-        std::string key = SeriesKey(result.series);
+        std::string key = OrderKey(result.series);
         // Results are usually in order.
         results.emplace_hint(results.end(), std::move(key), std::move(result));
       }

@@ -41,7 +41,7 @@ struct RangeRequest {
 absl::StatusOr<WindowGrid> GridOf(const RangeRequest& request,
                                   const QueryLimits& limits, absl::Time now);
 
-// Passes the answer on by SeriesKey, one machine at a time, unless series are
+// Passes the answer on by OrderKey, one machine at a time, unless series are
 // ranked or combined over machines. Choices and combinations omit
 // aggregate instances, unless a path names them. A range without stored samples
 // is not an error, unless the context reports missing paths. Returns the errors

@@ -14,11 +14,11 @@
 #include "aggregator/query/expression.h"
 #include "aggregator/query/path_check.h"
 #include "aggregator/query/resolver.h"
+#include "aggregator/query/series.h"
 #include "aggregator/query/series_reader.h"
 #include "aggregator/query/silent_machines.h"
 #include "base/coding.h"
 #include "base/status_macros.h"
-#include "proto/series_key.h"
 
 namespace fleetperf::aggregator {
 namespace {
@@ -156,7 +156,7 @@ absl::Status RunRawQuery(const RangeRequest& request,
     if (collector.has_ticks()) with_ticks.insert(machine);
     std::multimap<std::string, FoundSeries> by_key;
     for (FoundSeries& series : found.series) {
-      std::string key = SeriesKey(series.series);
+      std::string key = OrderKey(series.series);
       by_key.emplace_hint(by_key.end(), std::move(key), std::move(series));
     }
     for (auto& [key, series] : by_key) {

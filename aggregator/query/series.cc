@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "perflib/aggregates.h"
 #include "perflib/path.h"
+#include "proto/series_key.h"
 #include "values/unit.h"
 
 namespace fleetperf::aggregator {
@@ -44,6 +45,11 @@ v1::Series DescribeSeries(const std::string& machine, const Schema& schema,
     series.set_default_scale(perflib::ScaleOr0(counter.default_scale));
   }
   return series;
+}
+
+std::string OrderKey(const v1::Series& series) {
+  return absl::StrCat(SeriesKey(series), absl::string_view("\0", 1),
+                      absl::Hex(series.instance_index(), absl::kZeroPad8));
 }
 
 }  // namespace fleetperf::aggregator

@@ -24,6 +24,10 @@ v1::Series DescribeSeries(const std::string& machine, const Schema& schema,
                           const perflib::CounterRegistration& counter,
                           const Instance& instance, uint32_t index);
 
+// Returns a key that orders answers: by SeriesKey, then by the index of the
+// instance.
+std::string OrderKey(const v1::Series& series);
+
 }  // namespace fleetperf::aggregator
 
 #endif  // FLEETPERF_AGGREGATOR_QUERY_SERIES_H_

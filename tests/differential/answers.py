@@ -100,8 +100,17 @@ def answers_of(fleet, paths, question):
                                      question)
             if one is not None:
                 answers.append(one)
-    answers.sort(key=lambda a: (a.machine, a.path.encode()))
-    return group(answers, question) if "agg" in question else answers
+    if "agg" in question:
+        answers.sort(key=lambda a: (a.machine, a.path.encode()))
+        answers = group(answers, question)
+    return sorted(answers, key=order)
+
+
+def order(answer):
+    """Answers are in the order of this key."""
+    name, index = answer.instance or ("", 0)
+    return (answer.machine, re.sub(r"#\d+\)", ")", answer.path).encode(),
+            name.encode(), index, getattr(answer, "unit", ""))
 
 
 # Choices.
@@ -310,7 +319,7 @@ def results_of(fleet, tree, question):
     results = calculate(fleet, tree, question)
     # Results without a common label are not answered.
     results = [r for r in results if r.points != []]
-    return sorted(results, key=lambda r: (r.machine, r.path.encode()))
+    return sorted(results, key=order)
 
 
 def calculate(fleet, tree, question):

@@ -364,9 +364,9 @@ TEST_F(ArithmeticTest, DistinguishesFixedInstancesOfOneName) {
   EXPECT_THAT(
       Ask(R"(\Disk(x)\Transfers/sec - \Disk(X)\Transfers/sec)"),
       ElementsAre(
-          R"(web-1 \Disk(x#1)\Transfers/sec - \Disk(x#1)\Transfers/sec [1/s])",
-          "10: 0", "20: 0",
           R"(web-1 \Disk(x)\Transfers/sec - \Disk(x)\Transfers/sec [1/s])",
+          "10: 0", "20: 0",
+          R"(web-1 \Disk(x#1)\Transfers/sec - \Disk(x#1)\Transfers/sec [1/s])",
           "10: 0", "20: 0"));
 }
 
