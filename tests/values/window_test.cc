@@ -81,6 +81,19 @@ TEST(MakePiece, IsSoundWithoutAProblem) {
 
 // Windows' time of day ticks 64 times a second. Clocks are slewed, and are not
 // read at the same instant.
+// Both counters of a mean grew from 0.
+TEST(BeforeBirth, HasCountersAtZero) {
+  const RawSample first = SampleAt(5, U64(70), U64(7));
+  const Piece piece =
+      MakePiece(FormulaOfType(kAverageBulk), BeforeBirth(first, ClocksAt(4)),
+                first, kInterval);
+  EXPECT_TRUE(piece.sound());
+  EXPECT_EQ(piece.growth.value, 70);
+  EXPECT_EQ(piece.growth.denominator, 7);
+  EXPECT_EQ(piece.start, testing::At(4));
+  EXPECT_EQ(piece.length, absl::Seconds(1));
+}
+
 TEST(MakePiece, ToleratesClockDifferenceOf50MsPlusOnePercent) {
   const CounterFormula formula = FormulaOfType(kBulkCount);
   const RawSample older = SampleAt(0, U64(1));
@@ -422,6 +435,62 @@ TEST(Window, CountsPiecesWithAnUnchangedBase) {
   EXPECT_EQ(
       ToText(Evaluate(kAverageBulk, Over::kMaximum, idle, absl::Seconds(2))),
       "zero_denominator breaks=2 coverage=0");
+}
+
+// The pieces between samples without a value count as breaks, but real breaks
+// are the cause.
+TEST(Window, CountsPiecesWithAnUnchangedBaseInSummaries) {
+  const CounterFormula formula = FormulaOfType(kAverageBulk);
+  const std::vector<RawSample> samples = {
+      SampleAt(0, U64(0), U64(0)), SampleAt(1, U64(10), U64(5)),
+      SampleAt(2, U64(10), U64(5)), SampleAt(3, U64(40), U64(10)),
+      SampleAt(4, U64(30), U64(10))};
+  // Returns the smallest value of the first pieces.
+  const auto smallest = [&](size_t pieces) {
+    Summary summary;
+    for (size_t i = 1; i <= pieces; ++i) {
+      summary.AddPiece(
+          formula, MakePiece(formula, samples[i - 1], samples[i], kInterval));
+    }
+    WindowAccumulator window;
+    window.AddSummary(formula, Over::kMinimum, summary, samples[pieces]);
+    const absl::Duration length = kInterval * static_cast<int64_t>(pieces);
+    return ToText(window.Finish(formula, Over::kMinimum,
+                                testing::kStart + length, length));
+  };
+  EXPECT_EQ(smallest(3), "2 no_value breaks=1 coverage=0.667");
+  EXPECT_EQ(smallest(4), "2 reset breaks=2 coverage=0.5");
+}
+
+TEST(Window, AFallOfTheBaseIsAReset) {
+  EXPECT_EQ(ToText(Evaluate(kAverageBulk, Over::kFormula,
+                            {SampleAt(0, U64(5000), U64(100)),
+                             SampleAt(1, U64(5050), U64(0)),
+                             SampleAt(2, U64(5060), U64(10))},
+                            absl::Seconds(2))),
+            "1 reset breaks=1 coverage=0.5");
+}
+
+// 1.5 s are missing at the end: less than the piece of 2 s.
+TEST(Window, IsCoveredByPiecesOfWhichAnyIsLonger) {
+  const CounterFormula formula = FormulaOfType(kBulkCount);
+  WindowAccumulator window;
+  int64_t from = 0;
+  for (const int64_t length : {2, 1}) {
+    window.AddPieces(
+        formula,
+        {.growth = {.value = static_cast<uint64_t>(3 * length),
+                    .denominator = static_cast<uint64_t>(length * kFreq),
+                    .perf_freq = static_cast<uint64_t>(kFreq)},
+         .count = 1,
+         .start = testing::kStart + absl::Seconds(from),
+         .length = absl::Seconds(length),
+         .longest = absl::Seconds(length)});
+    from += length;
+  }
+  EXPECT_EQ(ToText(window.Finish(formula, Over::kFormula, testing::At(4.5),
+                                 absl::Seconds(4.5))),
+            "3");
 }
 
 TEST(Window, SumsABaseThatWrapsAtFourBytes) {
