@@ -1,5 +1,6 @@
 #include "values/window.h"
 
+#include "perflib/counter_type.h"
 #include "tests/support/exact.h"
 #include "tests/support/points_text.h"
 #include "tests/support/raw_samples.h"
@@ -460,6 +461,41 @@ TEST(Window, CountsPiecesWithAnUnchangedBaseInSummaries) {
   };
   EXPECT_EQ(smallest(3), "2 no_value breaks=1 coverage=0.667");
   EXPECT_EQ(smallest(4), "2 reset breaks=2 coverage=0.5");
+}
+
+// A thinned minute has the frequency of its last sample only.
+TEST(Window, CountsSummariesOfUptimesWithoutAFrequency) {
+  const CounterFormula formula = FormulaOfType(kElapsed);
+  const auto uptime_at = [](int seconds) {
+    RawSample sample =
+        SampleAt(seconds, U64(0), U64(static_cast<uint64_t>(kFreq * seconds)));
+    sample.frequency = U64(static_cast<uint64_t>(kFreq));
+    return sample;
+  };
+  Summary known;
+  known.AddSample(formula, uptime_at(3));
+  Summary unknown;
+  unknown.AddSample(formula, uptime_at(7));
+  unknown.AddSample(formula, uptime_at(8));
+  unknown.growth.perf_freq = 0;
+  WindowAccumulator window;
+  window.AddSummary(formula, Over::kAverage, known, uptime_at(3));
+  window.AddSummary(formula, Over::kAverage, unknown, uptime_at(8));
+  EXPECT_EQ(ToText(window.Finish(formula, Over::kAverage, testing::At(10),
+                                 absl::Seconds(10))),
+            "3 no_value breaks=2");
+}
+
+TEST(IsWeighted, ExcludesDeltasUptimesAndSelectedSamples) {
+  for (const uint32_t type : {kBulkCount, kAverageBulk, kGauge}) {
+    EXPECT_TRUE(IsWeighted(FormulaOfType(type), Over::kFormula));
+    EXPECT_TRUE(IsWeighted(FormulaOfType(type), Over::kAverage));
+    EXPECT_FALSE(IsWeighted(FormulaOfType(type), Over::kMaximum));
+    EXPECT_FALSE(IsWeighted(FormulaOfType(type), Over::kSum));
+  }
+  EXPECT_FALSE(IsWeighted(FormulaOfType(kElapsed), Over::kFormula));
+  EXPECT_FALSE(
+      IsWeighted(FormulaOfType(perflib::kPerfCounterDelta), Over::kFormula));
 }
 
 TEST(Window, AFallOfTheBaseIsAReset) {
