@@ -129,6 +129,23 @@ TEST_F(FallAndReturn, ThinnedDataMayEndInTheDip) {
   EXPECT_THAT(Points(0, 300, 60), expected);
 }
 
+// The growth after the reset, in the same minute, has ended the fall.
+TEST_F(FallAndReturn, ThinnedDataMayEndAfterAReset) {
+  const auto count = [&](int first, int last) {
+    for (int t = first; t <= last; ++t) {
+      const auto value = 100 * static_cast<uint64_t>(t);
+      agent_.Tick(t, t < 30 ? 1'000'000 + value : value - 3000);
+    }
+    ASSERT_OK(agent_.Send(At(last)));
+  };
+  count(0, 60);
+  ASSERT_OK(store_.Compact());
+  ASSERT_OK(store_.Thin(Resolution::kMinute));
+  count(61, 120);
+  EXPECT_THAT(Points(0, 120, 60),
+              ElementsAre("60: 100 reset breaks=1 coverage=0.983", "120: 100"));
+}
+
 TEST_F(FallAndReturn, ExplainShowsTheReturnAsABreak) {
   Count(0, 20, /*dip=*/10, 12);
   const auto explain = [&](int at) {

@@ -239,6 +239,26 @@ TEST(Windows, HoldAGaugeForItsOwnIntervals) {
       ElementsAre("5: 7", "10: 7", "15: gap no_samples coverage=0", "20: 8"));
 }
 
+TEST(Windows, HoldAGaugeForExactlyTwoAndAHalfIntervals) {
+  Series series(kGauge, Grid(0, 30, 5), Over::kFormula, absl::Seconds(4));
+  series.Add(10, 3).Add(28, 5);
+  EXPECT_THAT(series.Points(),
+              ElementsAre("10: 3", "15: 3", "20: 3",
+                          "25: gap no_samples coverage=0", "30: 5"));
+}
+
+// While the interval was longer than the step, each sample was a point.
+TEST(Windows, HaveNoGapsBetweenPoints) {
+  RangeEvaluator evaluator(FormulaOfType(kGauge), Grid(0, 40, 2),
+                           Over::kFormula);
+  for (const int t : {1, 2, 12, 22, 23, 24}) {
+    const bool is_point = t == 12 || t == 22;
+    evaluator.Add(SampleAt(t, U64(7)), absl::Seconds(is_point ? 10 : 1));
+  }
+  EXPECT_THAT(ToText(evaluator.Finish(/*goes_on=*/false, {})),
+              ElementsAre("2: 7", "12: 7", "22: 7", "24: 7"));
+}
+
 TEST(Windows, UseNoMemoryWithoutSamples) {
   const Series series =
       Series(kRate, Grid(0, 100'000, 1), Over::kFormula, absl::Seconds(0.1))

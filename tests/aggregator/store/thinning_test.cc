@@ -2,6 +2,7 @@
 // range_query_property_test checks that query results stay the same.
 
 #include <algorithm>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -115,6 +116,31 @@ TEST(Thinning, ContinuesSeamlesslyAfterThinnedData) {
   EXPECT_EQ(total().result.value, 1);
   EXPECT_EQ(total().breaks, 0);
   EXPECT_NEAR(total().coverage, (95 * 5 - 1) / (30 * 3600.0), 1e-9);
+}
+
+// No growth is measured from a value before the retained tick: it would be that
+// of 2 s, by a piece of 1 s.
+TEST(Thinning, AValueBeforeTheRetainedTickBeginsNoPiece) {
+  for (const bool is_absent : {false, true}) {
+    TestStore store;
+    OneDiskAgent agent(&store, "web-1");
+    Count(1, 59, &agent);
+    std::vector<testing::TestAgent::Row> rows;
+    if (!is_absent) rows.push_back({agent.c, {std::nullopt}});
+    agent.AddTick(agent.query, testing::ClocksAt(60), rows);
+    ASSERT_OK(agent.Send(kStart + absl::Seconds(60)));
+    ASSERT_OK(store.Compact());
+    ASSERT_OK(store.Thin(Resolution::kMinute));
+    Count(61, 60, &agent);
+    const auto results = testing::CollectRangeQuery(
+        {.paths = {"\\Disk(C:)\\Transfers/sec"},
+         .start = kStart + absl::Seconds(60),
+         .end = kStart + absl::Seconds(120)},
+        {.store = *store, .now_of = [](const std::string&) { return kStart; }});
+    ASSERT_OK(results);
+    EXPECT_EQ(results->front().total.result.value, 1) << is_absent;
+    EXPECT_EQ(results->front().total.breaks, 1) << is_absent;
+  }
 }
 
 TEST(Thinning, RetainsTheMaximumOfASecond) {
