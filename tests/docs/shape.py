@@ -22,7 +22,9 @@ CSV_ROW = re.compile(r'^[^, ]+,"?\\.*,[^ ]*\d|^"\d[^"]*",')
 # What follows in a title describes these values: what they cover, how they are
 # ranked.
 DETAILS = re.compile(r", |; |: | \(")
-CHART = re.compile("[┤│└┴⠀-⣿]|^ *[0-9:.]+(  +[0-9:.]+)+$")
+# A time axis has the date at midnight.
+TICK = r"([0-9:.]+|[A-Z][a-z]{2} \d\d)"
+CHART = re.compile(f"[┤│└┴⠀-⣿]|^ *{TICK}(  +{TICK})+$")
 LEGEND = re.compile(r"^(\S)\1 ")
 
 MASKS = [

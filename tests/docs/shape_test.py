@@ -62,6 +62,11 @@ class ShapeTest(unittest.TestCase):
         self.assertEqual(shape.shape_of("** yes:12  ++ a:3"),
                          shape.shape_of("xx bash:1"))
 
+    def test_a_time_axis_at_midnight_has_a_date(self):
+        for axis in ("23:40  23:50  Dec 01  00:10", "Dec 01  00:02"):
+            self.assertEqual(shape.shape_of("  23:30  23:40\n"),
+                             shape.shape_of(f"  {axis}\n"))
+
     def test_a_table_needs_a_row(self):
         self.assertTrue(shape.has_data(TABLE))
         self.assertFalse(shape.has_data("\n".join(TABLE.split("\n")[:2])))
