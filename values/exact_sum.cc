@@ -10,6 +10,10 @@
 namespace fleetperf {
 namespace {
 
+// The bits of a double.
+constexpr uint64_t kExponent = uint64_t{0x7FF} << 52;
+constexpr uint64_t kSign = uint64_t{1} << 63;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool IsEven(double value) { return absl::bit_cast<uint64_t>(value) % 2 == 0; }
@@ -76,6 +80,31 @@ int ExactSum::Sign(const Parts& parts) {
   return parts.back() < 0 ? -1 : 1;
 }
 
+std::optional<double> ExactSum::QuickQuotient(double divisor) const {
+  if (!rest_.empty()) return std::nullopt;
+  const double of_high = high_ / divisor;
+  if (low_ == 0) return of_high;
+  // The remainder of a division is a double, unless it is too small.
+  const auto remainder_of = [&](double quotient) {
+    return std::fma(-quotient, divisor, high_) + low_;
+  };
+  const double quotient = of_high + remainder_of(of_high) / divisor;
+  const auto bits = absl::bit_cast<uint64_t>(quotient);
+  // Doubles below a power of two are nearer to each other.
+  const bool is_power_of_two = (bits & ~(kSign | kExponent)) == 0;
+  if (std::abs(high_) < 0x1p-900 || std::abs(quotient) < 0x1p-900 ||
+      is_power_of_two) {
+    return std::nullopt;
+  }
+  // Nearly half of the distance to the next double: remainders are rounded.
+  const double limit =
+      absl::bit_cast<double>(bits & kExponent) * 0.499 * 0x1p-52;
+  if (!(std::abs(remainder_of(quotient)) < limit * divisor)) {
+    return std::nullopt;
+  }
+  return quotient;
+}
+
 double ExactSum::DividedBy(double divisor) const {
   ExactSum sum;
   sum.Add(divisor);
@@ -83,6 +112,10 @@ double ExactSum::DividedBy(double divisor) const {
 }
 
 double ExactSum::DividedBy(const ExactSum& divisor) const {
+  if (divisor.low_ == 0 && divisor.rest_.empty()) {
+    const auto quotient = QuickQuotient(divisor.high_);
+    if (quotient.has_value()) return *quotient;
+  }
   const Parts dividends = AllParts();
   const Parts divisors = divisor.AllParts();
   double quotient = Total(dividends) / Total(divisors);

@@ -4,6 +4,7 @@
 #define FLEETPERF_VALUES_EXACT_SUM_H_
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -63,6 +64,8 @@ class ExactSum {
   // Returns -1, 0 or 1.
   static int Sign(const Parts& parts);
 
+  // Returns the quotient if one division shows it, as nearly always.
+  std::optional<double> QuickQuotient(double divisor) const;
   void AddRest(double rest);
   Parts AllParts() const;
 

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <numeric>
 
+#include "absl/base/attributes.h"
 #include "perflib/registration.h"
 #include "values/quotient.h"
 
@@ -46,10 +47,13 @@ double SlowScaled(const CounterFormula& formula, absl::uint128 n,
                         kPowersOf10[std::max(-formula.scale, 0)]);
 }
 
-// Returns the quotient of two products as it is displayed.
-double Scaled(const CounterFormula& formula, absl::uint128 n,
-              const Factors& n_factors, absl::uint128 d,
-              const Factors& d_factors) {
+// Returns the quotient of two products as it is displayed. Called once for each
+// value, mostly with constant factors.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline double Scaled(const CounterFormula& formula,
+                                                  absl::uint128 n,
+                                                  const Factors& n_factors,
+                                                  absl::uint128 d,
+                                                  const Factors& d_factors) {
   uint64_t numerator = 0;
   uint64_t denominator = 0;
   if (formula.scale != 0 || !Multiply(n, n_factors, &numerator) ||
@@ -60,9 +64,9 @@ double Scaled(const CounterFormula& formula, absl::uint128 n,
   return static_cast<double>(numerator) / static_cast<double>(denominator);
 }
 
-CalculatedValue Result(const CounterFormula& formula, absl::uint128 n,
-                       const Factors& n_factors, absl::uint128 d,
-                       const Factors& d_factors = {}) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline CalculatedValue Result(
+    const CounterFormula& formula, absl::uint128 n, const Factors& n_factors,
+    absl::uint128 d, const Factors& d_factors = {}) {
   return CalculatedValue::Of(Scaled(formula, n, n_factors, d, d_factors));
 }
 
@@ -168,18 +172,11 @@ Growth InFrequency(const CounterFormula& formula, Growth growth,
   return growth;
 }
 
-void AddGrowth(const CounterFormula& formula, const Growth& piece,
-               Growth* sum) {
-  if (sum->perf_freq != piece.perf_freq && sum->perf_freq > 0 &&
-      piece.perf_freq > 0) {
-    const uint64_t freq = CommonFrequency(sum->perf_freq, piece.perf_freq);
-    *sum = InFrequency(formula, *sum, freq);
-    return AddGrowth(formula, InFrequency(formula, piece, freq), sum);
-  }
-  sum->value += piece.value;
-  sum->denominator += piece.denominator;
-  sum->perf_freq = piece.perf_freq;
-  sum->multi = piece.multi;
+void AddConverted(const CounterFormula& formula, const Growth& piece,
+                  Growth* sum) {
+  const uint64_t freq = CommonFrequency(sum->perf_freq, piece.perf_freq);
+  *sum = InFrequency(formula, *sum, freq);
+  AddGrowth(formula, InFrequency(formula, piece, freq), sum);
 }
 
 CalculatedValue CalculateGrowth(const CounterFormula& formula,

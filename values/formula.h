@@ -60,12 +60,29 @@ struct Growth {
 // is exact and does not depend on the order: 1 tick at 10 MHz and 1 tick at 15
 // MHz are 3 + 2 ticks at 30 MHz. A multiple above 2^62 is not used: the older
 // ticks are converted to the newer frequency, and truncated.
-void AddGrowth(const CounterFormula& formula, const Growth& piece, Growth* sum);
+inline void AddGrowth(const CounterFormula& formula, const Growth& piece,
+                      Growth* sum);
 
 // Returns the growth with its ticks converted to a frequency: exactly if the
 // frequency is a multiple of the growth's, otherwise truncated. 0 is not a
 // frequency: then the growth stays as it is.
 Growth InFrequency(const CounterFormula& formula, Growth growth, uint64_t freq);
+
+// AddGrowth for frequencies that differ and are not 0.
+void AddConverted(const CounterFormula& formula, const Growth& piece,
+                  Growth* sum);
+
+inline void AddGrowth(const CounterFormula& formula, const Growth& piece,
+                      Growth* sum) {
+  if (sum->perf_freq != piece.perf_freq && sum->perf_freq > 0 &&
+      piece.perf_freq > 0) {
+    return AddConverted(formula, piece, sum);
+  }
+  sum->value += piece.value;
+  sum->denominator += piece.denominator;
+  sum->perf_freq = piece.perf_freq;
+  sum->multi = piece.multi;
+}
 
 // Returns the value of a formula that uses two samples, or of a raw fraction,
 // for which `growth` holds the counters' own values. If the denominator did not

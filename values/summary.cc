@@ -46,11 +46,9 @@ void Summary::AddPiece(const CounterFormula& formula, const Piece& piece) {
     problem = piece.problem;
     return;
   }
-  AddGrowth(formula, piece.growth, &growth);
-  AddValue(piece.growth, CalculateGrowth(formula, piece.growth), this);
+  AddSound(formula, piece.growth, CalculateGrowth(formula, piece.growth));
   start = std::min(start, piece.start);
   covered += piece.length;
-  ++pieces;
 }
 
 void Summary::AddSample(const CounterFormula& formula,
@@ -61,10 +59,14 @@ void Summary::AddSample(const CounterFormula& formula,
     problem = value;
     return;
   }
-  const Growth one = GrowthOfSample(sample);
+  AddSound(formula, GrowthOfSample(sample), value);
+  if (formula.formula == perflib::Formula::kRawFraction) sum.Add(value.value);
+}
+
+void Summary::AddSound(const CounterFormula& formula, const Growth& one,
+                       const CalculatedValue& value) {
   AddGrowth(formula, one, &growth);
   AddValue(one, value, this);
-  if (formula.formula == perflib::Formula::kRawFraction) sum.Add(value.value);
   ++pieces;
 }
 

@@ -76,6 +76,10 @@ struct Summary {
 
   void AddPiece(const CounterFormula& formula, const Piece& piece);
   void AddSample(const CounterFormula& formula, const RawSample& sample);
+  // Adds the growth of a sound piece or the counters of a sample (not of a raw
+  // fraction), with its value. The caller adds the piece's start and length.
+  void AddSound(const CounterFormula& formula, const Growth& one,
+                const CalculatedValue& value);
   // Adds a summary that follows all data in this one.
   void Add(const CounterFormula& formula, const Summary& newer);
 };

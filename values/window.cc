@@ -87,10 +87,9 @@ void WindowAccumulator::AddPiece(const CounterFormula& formula, Over over,
       Combine(over, value.value);
     }
   }
-  covered_ += piece.length;
-  longest_ = std::max(longest_, piece.length);
-  start_ = std::min(start_, piece.start);
-  ++pieces_;
+  const int64_t length = absl::ToInt64Nanoseconds(piece.length);
+  AddTimes(
+      {.count = 1, .start = piece.start, .length = length, .longest = length});
 }
 
 void WindowAccumulator::AddSample(const CounterFormula& formula, Over over,
@@ -117,15 +116,6 @@ void WindowAccumulator::Add(const CounterFormula& formula, Over over,
   }
 }
 
-void WindowAccumulator::AddPieces(const CounterFormula& formula,
-                                  const Pieces& pieces) {
-  AddGrowth(formula, pieces.growth, &growth_);
-  covered_ += pieces.length;
-  longest_ = std::max(longest_, pieces.longest);
-  start_ = std::min(start_, pieces.start);
-  pieces_ += pieces.count;
-}
-
 void WindowAccumulator::AddSummary(const CounterFormula& formula, Over over,
                                    const Summary& summary,
                                    const RawSample& newest) {
@@ -136,13 +126,13 @@ void WindowAccumulator::AddSummary(const CounterFormula& formula, Over over,
   if (summary.pieces == 0) return;
   const bool two_samples = formula.uses_two_samples();
   // Approximate: assumes that all pieces have the same length.
-  const absl::Duration longest =
-      summary.covered / static_cast<int64_t>(summary.pieces);
+  const int64_t covered = absl::ToInt64Nanoseconds(summary.covered);
+  const int64_t longest = covered / static_cast<int64_t>(summary.pieces);
   if (two_samples && over == Over::kFormula) {
     AddPieces(formula, {.growth = summary.growth,
                         .count = summary.pieces,
                         .start = summary.start,
-                        .length = summary.covered,
+                        .length = covered,
                         .longest = longest});
     return;
   }
@@ -179,13 +169,18 @@ void WindowAccumulator::AddSummary(const CounterFormula& formula, Over over,
   } else {
     Combine(of_values, value.value);
   }
-  pieces_ += summary.values;
-  if (!two_samples) return;
+  if (!two_samples) {
+    pieces_ += summary.values;
+    return;
+  }
   // Approximate: the pieces without a value are unknown.
-  covered_ += summary.covered * static_cast<int64_t>(summary.values) /
-              static_cast<int64_t>(summary.pieces);
-  longest_ = std::max(longest_, longest);
-  start_ = std::min(start_, summary.start);
+  const absl::Duration length = summary.covered *
+                                static_cast<int64_t>(summary.values) /
+                                static_cast<int64_t>(summary.pieces);
+  AddTimes({.count = summary.values,
+            .start = summary.start,
+            .length = absl::ToInt64Nanoseconds(length),
+            .longest = longest});
 }
 
 void WindowAccumulator::Combine(Over over, double value) {
@@ -212,12 +207,12 @@ WindowValue WindowAccumulator::Finish(const CounterFormula& formula, Over over,
 double WindowAccumulator::Coverage(absl::Time end,
                                    absl::Duration window) const {
   if (window <= absl::ZeroDuration()) return 0;
+  const int64_t length = absl::ToInt64Nanoseconds(window);
   // Pieces end at samples, so the next piece may have begun in this window.
-  if (breaks_ == 0 && start_ <= end - window && window - covered_ < longest_) {
+  if (breaks_ == 0 && start_ <= end - window && length - covered_ < longest_) {
     return 1;
   }
-  return PartOf(absl::ToInt64Nanoseconds(covered_),
-                absl::ToInt64Nanoseconds(window));
+  return PartOf(covered_, length);
 }
 
 WindowValue WindowAccumulator::FinishSound(const CounterFormula& formula,

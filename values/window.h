@@ -8,6 +8,7 @@
 #ifndef FLEETPERF_VALUES_WINDOW_H_
 #define FLEETPERF_VALUES_WINDOW_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -87,10 +88,13 @@ class WindowAccumulator {
     Growth growth;
     uint64_t count = 0;
     absl::Time start;
-    absl::Duration length;
-    absl::Duration longest;  // length of the longest piece
+    int64_t length = 0;   // in nanoseconds
+    int64_t longest = 0;  // length of the longest piece, in nanoseconds
   };
-  void AddPieces(const CounterFormula& formula, const Pieces& pieces);
+  void AddPieces(const CounterFormula& formula, const Pieces& pieces) {
+    AddGrowth(formula, pieces.growth, &growth_);
+    AddTimes(pieces);
+  }
 
   // Adds a summary. `newest` is its last sample. Summaries do not have the
   // average of the values of pieces; the formula over the summary's time
@@ -110,15 +114,22 @@ class WindowAccumulator {
   // Adds a value for Over::kMinimum, kMaximum or kLast.
   void Combine(Over over, double value);
   void AddBreak(const CalculatedValue& problem);
+  // Adds the number and times of sound pieces.
+  void AddTimes(const Pieces& pieces) {
+    covered_ += pieces.length;
+    longest_ = std::max(longest_, pieces.longest);
+    start_ = std::min(start_, pieces.start);
+    pieces_ += pieces.count;
+  }
   double Coverage(absl::Time end, absl::Duration window) const;
 
   Growth growth_;        // of sound pieces, or the counters of samples
   ExactSum sum_;         // of the values of pieces or raw fractions
   double combined_ = 0;  // the smallest, largest or last value
   absl::Time start_ = absl::InfiniteFuture();  // of the first sound piece
-  absl::Duration covered_;
-  absl::Duration longest_;  // longest sound piece
-  uint64_t pieces_ = 0;     // sound pieces, or samples with a value
+  int64_t covered_ = 0;                        // in nanoseconds
+  int64_t longest_ = 0;  // longest sound piece, in nanoseconds
+  uint64_t pieces_ = 0;  // sound pieces, or samples with a value
   uint64_t breaks_ = 0;
   CalculatedValue problem_;  // of the last break
 };

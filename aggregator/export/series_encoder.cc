@@ -189,18 +189,21 @@ void SeriesEncoder::AddValues(const InstanceLine::Part& part,
   }
   const SeriesRun run(*frame_, part.run, counter.columns);
   const uint32_t first = part.begin - run.first_tick();
-  const bool needs_last = NeedsLast(of);
   WalkedSeries series;
-  if (needs_last) series = SeriesAfter(part.run, first, counter);
-  walker_.ForEachSample(
+  if (NeedsLast(of)) series = SeriesAfter(part.run, first, counter);
+  const auto add = [&](uint32_t tick, const CalculatedValue& value) {
+    if (!value.ok()) return;
+    samples_.push_back(
+        {unix_millis_[run.first_tick() + tick], value.value * of.factor});
+  };
+  walker_.ForEachGrowth(
       of.formula, run, first, part.end - run.first_tick(), &series,
+      [&](const WalkedGrowth& walked) {
+        add(walked.tick, walked.ValueOf(of.formula));
+      },
       [&](const WalkedSample& walked) {
-        if (needs_last && !walked.piece.has_value()) return;
-        const CalculatedValue value =
-            ValueOfSample(of.formula, walked.sample, walked.piece);
-        if (!value.ok()) return;
-        samples_.push_back({unix_millis_[run.first_tick() + walked.tick],
-                            value.value * of.factor});
+        add(walked.tick,
+            ValueOfSample(of.formula, walked.sample, walked.piece));
       });
 }
 

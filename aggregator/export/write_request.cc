@@ -19,6 +19,8 @@ constexpr char kTimeSeries = 0x0A, kLabel = 0x0A, kSample = 0x12;
 constexpr char kLabelName = 0x0A, kLabelValue = 0x12;
 constexpr char kSampleValue = 0x09, kSampleTimestamp = 0x10;
 
+constexpr size_t kMaxVarintSize = 10;
+
 size_t VarintSize(uint64_t number) {
   return number == 0 ? 1 : (std::bit_width(number) + size_t{6}) / 7;
 }
@@ -61,15 +63,20 @@ size_t SampleSize(const ExportSample& sample) {
 }
 
 void AppendSample(const ExportSample& sample, std::string* out) {
-  out->push_back(kSample);
-  out->push_back(static_cast<char>(SampleSize(sample)));
-  out->push_back(kSampleValue);
-  char value[sizeof sample.value];
   static_assert(std::endian::native == std::endian::little);
-  std::memcpy(value, &sample.value, sizeof value);
-  out->append(value, sizeof value);
-  out->push_back(kSampleTimestamp);
-  AppendVarint(Timestamp(sample), out);
+  char buffer[2 + 1 + sizeof sample.value + 1 + kMaxVarintSize];
+  char* end = buffer;
+  *end++ = kSample;
+  *end++ = static_cast<char>(SampleSize(sample));
+  *end++ = kSampleValue;
+  std::memcpy(end, &sample.value, sizeof sample.value);
+  end += sizeof sample.value;
+  *end++ = kSampleTimestamp;
+  uint64_t number = Timestamp(sample);
+  for (; number >= 0x80; number >>= 7)
+    *end++ = static_cast<char>(number | 0x80);
+  *end++ = static_cast<char>(number);
+  out->append(buffer, static_cast<size_t>(end - buffer));
 }
 
 }  // namespace

@@ -89,6 +89,15 @@ Summary SummarizeGauges(const CounterFormula& formula, Over over,
   return summary;
 }
 
+// Makes room for more elements. At least doubles the capacity, so that later
+// runs seldom reallocate.
+template <typename Element>
+void Reserve(size_t more, std::vector<Element>* to) {
+  const size_t needed = to->size() + more;
+  if (needed <= to->capacity()) return;
+  to->reserve(std::max(needed, 2 * to->capacity()));
+}
+
 }  // namespace
 
 RangeEvaluator::RangeEvaluator(const CounterFormula& formula,
@@ -119,8 +128,12 @@ void RangeEvaluator::Add(const SeriesRun& run, const TickIntervals& intervals) {
         [&](const WalkedSummary& walked) { OnSummary(walked, run); });
   }
   const std::vector<Stretch>& stretches = intervals.stretches();
-  if (!AsksForSamples(run.interval(), /*is_thinned=*/false)) {
-    ReserveWindows(std::min<size_t>(run.ticks(), stretches.size()));
+  if (AsksForSamples(run.interval(), /*is_thinned=*/false)) {
+    Reserve(run.ticks(), &points_);
+  } else {
+    Reserve(std::min({size_t{run.ticks()}, stretches.size(),
+                      static_cast<size_t>(windows_of_grid_)}),
+            &windows_);
   }
   walker.ForEachStretch(formula_, run, stretches, JoiningOf(run.interval()),
                         &series_, this);
@@ -139,15 +152,6 @@ Joining RangeEvaluator::JoiningOf(absl::Duration interval) const {
   }
   if (over_ != Over::kFormula) return Joining::kNone;
   return per_sample ? Joining::kPieces : Joining::kStretches;
-}
-
-// At least doubles the capacity, so that later runs seldom reallocate.
-void RangeEvaluator::ReserveWindows(size_t more) {
-  const auto windows = static_cast<size_t>(windows_of_grid_);
-  const size_t needed = std::min(windows_.size() + more, windows);
-  if (needed <= windows_.capacity()) return;
-  windows_.reserve(
-      std::min(std::max(needed, 2 * windows_.capacity()), windows));
 }
 
 void RangeEvaluator::Keep(const perflib::Clocks& older,
@@ -189,7 +193,7 @@ void RangeEvaluator::OnPieces(const WalkedPieces& walked) {
   interval_ = collection_interval_ = walked.interval;
   samples_ += pieces.count;
   TimeThere there;
-  there.Add(absl::ToInt64Nanoseconds(pieces.length), /*is_sound=*/true);
+  there.Add(pieces.length, /*is_sound=*/true);
   Keep(walked.first, walked.last, /*is_sound=*/true);
   total_.AddPieces(formula_, pieces);
   total_there_.Add(there);

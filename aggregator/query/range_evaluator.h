@@ -111,8 +111,6 @@ class RangeEvaluator : private StretchListener {
     return !only_windows_ && grid_.step > absl::ZeroDuration() &&
            (is_thinned ? grid_.step < interval : grid_.step <= interval);
   }
-  // Makes room for up to `more` windows.
-  void ReserveWindows(size_t more);
   Window& WindowAt(int64_t number);
   // Returns the first window whose number is at least `number`.
   std::vector<Window>::iterator FindWindow(int64_t number);

@@ -17,13 +17,17 @@ namespace fleetperf::aggregator {
 // that use two samples and not M. The run must outlive the object.
 class RunGrowth {
  public:
-  // Returns std::nullopt if a value is missing or decreases.
+  // Of the ticks from `first` to before `end`. Returns std::nullopt if a value
+  // is missing in the run, or decreases between these ticks.
   static std::optional<RunGrowth> Of(const CounterFormula& formula,
-                                     const SeriesRun& run);
+                                     const SeriesRun& run, uint32_t first,
+                                     uint32_t end);
 
-  // Returns what GrowthBetween does for the samples of two ticks, if the clocks
-  // have no break between them. std::nullopt if there is no growth.
-  std::optional<Growth> Between(uint32_t older, uint32_t newer) const;
+  // Sets `growth`, which must be empty, to that of GrowthBetween for the
+  // samples of two ticks, if the clocks have no break between them. Returns
+  // false if there is no growth. (A copy of a new Growth would wait for its
+  // parts.)
+  bool Between(uint32_t older, uint32_t newer, Growth* growth) const;
 
  private:
   RunGrowth(const CounterFormula& formula, const SeriesRun& run)

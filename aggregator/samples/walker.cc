@@ -35,21 +35,31 @@ void ForEachStretchOf(const SeriesRun& run, absl::Span<const Stretch> stretches,
   }
 }
 
-// Returns the longest of the pieces that end in the run's ticks in the stretch.
-absl::Duration LongestPiece(const SeriesRun& run, const Stretch& stretch,
-                            uint32_t first, uint32_t end) {
+// In nanoseconds.
+int64_t LengthBetween(const SeriesRun& run, uint32_t older, uint32_t newer) {
+  return absl::ToInt64Nanoseconds(
+      ClockLength(run.clocks(older), run.clocks(newer)));
+}
+
+// Sets the lengths of `pieces`, which are those that end in the run's ticks
+// in the stretch.
+void SetLengths(const SeriesRun& run, const Stretch& stretch, uint32_t first,
+                uint32_t end, WindowAccumulator::Pieces* pieces) {
   const uint32_t begin = run.first_tick();
   if (begin + end == stretch.last + 1 && begin + first <= stretch.first + 1) {
     const bool has_link = begin + first == stretch.first;
-    return absl::Nanoseconds(
-        std::max(has_link ? stretch.link.value_or(0) : 0, stretch.longest));
+    const int64_t link = has_link ? stretch.link.value_or(0) : 0;
+    const bool has_fold = pieces->count > end - first;
+    pieces->length = has_fold ? LengthBetween(run, first - 1, end - 1)
+                              : link + stretch.length;
+    pieces->longest = std::max(link, stretch.longest);
+    return;
   }
-  absl::Duration longest;
   for (uint32_t tick = first; tick < end; ++tick) {
-    longest =
-        std::max(longest, ClockLength(run.clocks(tick - 1), run.clocks(tick)));
+    const int64_t length = LengthBetween(run, tick - 1, tick);
+    pieces->length += length;
+    pieces->longest = std::max(pieces->longest, length);
   }
-  return longest;
 }
 
 // Returns whether the run has one value only, that of `sample`, and the series
@@ -63,6 +73,11 @@ bool Keeps(const SeriesRun& run, const SeriesEnd& end,
   }
   const auto values = run.Values();
   return values.has_value() && values->size() == 1;
+}
+
+// Values of the counter for M may be missing between the ends of a stretch.
+bool MayJoinPieces(const CounterFormula& formula) {
+  return formula.uses_two_samples() && !NeedsMulti(formula);
 }
 
 // Adds samples of a run that the next pieces may depend on.
@@ -154,6 +169,37 @@ void Walker::ForEachSample(const CounterFormula& formula, const SeriesRun& run,
   for (uint32_t tick = first; tick < end; ++tick) TellSample(walk, tick, use);
 }
 
+void Walker::ForEachGrowth(const CounterFormula& formula, const SeriesRun& run,
+                           uint32_t first, uint32_t end, WalkedSeries* series,
+                           UseGrowth use_growth, UseSample use) const {
+  const Walk walk = {formula, run, *series};
+  if (first == 0) BeginRun(walk);
+  if (MayJoinPieces(formula) && !run.is_thinned()) {
+    const auto growth = RunGrowth::Of(formula, run, first, end);
+    if (growth.has_value()) {
+      // The first piece depends on the sample before it, and the next ones on
+      // an earlier fall.
+      const auto between = [&](uint32_t tick, Growth* grown) {
+        return tick > first && !series->end_.has_fallen() &&
+               LengthTo(run.first_tick() + tick) > 0 &&
+               growth->Between(tick - 1, tick, grown);
+      };
+      return TellGrowth(walk, first, end, between, use_growth, use);
+    }
+  }
+  if (formula.formula == perflib::Formula::kRaw) {
+    const auto values = run.Values();
+    if (values.has_value()) {
+      const auto value_at = [&](uint32_t tick, Growth* growth) {
+        growth->value = values->size() == 1 ? values->front() : (*values)[tick];
+        return true;
+      };
+      return TellGrowth(walk, first, end, value_at, use_growth, use);
+    }
+  }
+  for (uint32_t tick = first; tick < end; ++tick) TellSample(walk, tick, use);
+}
+
 void Walker::ForEachSummary(const CounterFormula& formula, const SeriesRun& run,
                             WalkedSeries* series, UseSummary use) const {
   const Walk walk = {formula, run, *series};
@@ -195,10 +241,8 @@ void Walker::ForEachStretch(const CounterFormula& formula, const SeriesRun& run,
                             StretchListener* listener) const {
   const Walk walk = {formula, run, *series};
   BeginRun(walk);
-  // Values of the counter for M may be missing between the ends of a stretch.
-  if (joining != Joining::kNone && formula.uses_two_samples() &&
-      !NeedsMulti(formula)) {
-    const std::optional<RunGrowth> growth = RunGrowth::Of(formula, run);
+  if (joining != Joining::kNone && MayJoinPieces(formula)) {
+    const auto growth = RunGrowth::Of(formula, run, 0, run.ticks());
     if (growth.has_value()) {
       return TellPieces(walk, *growth, stretches, joining, listener);
     }
@@ -264,6 +308,29 @@ void Walker::TellSample(const Walk& walk, uint32_t tick, UseSample use) const {
   }
 }
 
+template <typename GrowthAt>
+void Walker::TellGrowth(const Walk& walk, uint32_t first, uint32_t end,
+                        const GrowthAt& growth_at, UseGrowth use_growth,
+                        UseSample use) const {
+  const SeriesRun& run = walk.run;
+  bool is_behind = false;  // the series is not at the tick before
+  for (uint32_t tick = first; tick < end; ++tick) {
+    Growth growth;
+    const bool is_quick =
+        IsInRange(run.clocks(tick)) && growth_at(tick, &growth);
+    if (is_quick) {
+      use_growth({.tick = tick,
+                  .growth = growth,
+                  .tick_length = IntervalOf(walk, tick).length});
+    } else {
+      if (is_behind) SetEnd(walk, tick - 1, run.Sample(tick - 1));
+      TellSample(walk, tick, use);
+    }
+    is_behind = is_quick;
+  }
+  if (is_behind) SetEnd(walk, end - 1, run.Sample(end - 1));
+}
+
 // In thinned data, the life may have ended before the tick.
 void Walker::SetEnd(const Walk& walk, uint32_t tick,
                     const RawSample& sample) const {
@@ -305,25 +372,20 @@ void Walker::TellPieces(const Walk& walk, const RunGrowth& growth,
         }
         while (first < end) {
           const uint32_t next = joining == Joining::kPieces ? first + 1 : end;
-          const auto grown = growth.Between(first - 1, next - 1);
-          if (!grown.has_value()) {
+          WalkedPieces walked = {
+              .stretch = stretch,
+              .interval = run.interval(),
+              .pieces = {.count = run.SamplesIn(first, next),
+                         .start = perflib::TimeOf(run.clocks(first - 1))},
+              .first = run.clocks(first - 1),
+              .last = run.clocks(next - 1)};
+          if (!growth.Between(first - 1, next - 1, &walked.pieces.growth)) {
             tell_each(first, next);
           } else {
             joined = next;
             if (!stretch.is_before) {
-              const perflib::Clocks& older = run.clocks(first - 1);
-              const perflib::Clocks& newest = run.clocks(next - 1);
-              listener->OnPieces(
-                  {.stretch = stretch,
-                   .interval = run.interval(),
-                   .pieces = {.growth = *grown,
-                              .count = run.SamplesIn(first, next),
-                              .start = perflib::TimeOf(older),
-                              .length = ClockLength(older, newest),
-                              .longest =
-                                  LongestPiece(run, stretch, first, next)},
-                   .first = older,
-                   .last = newest});
+              SetLengths(run, stretch, first, next, &walked.pieces);
+              listener->OnPieces(walked);
             }
           }
           first = next;

@@ -75,6 +75,19 @@ struct WalkedSample {
   }
 };
 
+// A sound piece of a formula that uses two samples and not M, or a sample of a
+// formula of the kind kRaw; no counter fell before it. Valid during a call.
+struct WalkedGrowth {
+  uint32_t tick = 0;  // of the run, where the piece ends
+  const Growth& growth;
+  int64_t tick_length = 0;  // of the tick interval that ends there
+
+  CalculatedValue ValueOf(const CounterFormula& formula) const {
+    return formula.uses_two_samples() ? CalculateGrowth(formula, growth)
+                                      : CalculateSampleSum(formula, growth, 1);
+  }
+};
+
 // The sound pieces that end in some ticks of a stretch.
 struct WalkedPieces {
   const Stretch& stretch;
@@ -207,6 +220,13 @@ class Walker {
                      uint32_t first, uint32_t end, WalkedSeries* series,
                      UseSample use) const;
 
+  // The same, faster: calls `use_growth` instead where there is a sound piece
+  // or a gauge's sample that needs no earlier samples. Not for folded runs.
+  using UseGrowth = absl::FunctionRef<void(const WalkedGrowth&)>;
+  void ForEachGrowth(const CounterFormula& formula, const SeriesRun& run,
+                     uint32_t first, uint32_t end, WalkedSeries* series,
+                     UseGrowth use_growth, UseSample use) const;
+
   // Calls `use` with the summaries of a run of thinned data. A summary without
   // breaks starts at the life's sample at the tick before. The start of a
   // life's first summary is estimated; see DecodeSummary.
@@ -248,6 +268,12 @@ class Walker {
 
   void BeginRun(const Walk& walk) const;
   void TellSample(const Walk& walk, uint32_t tick, UseSample use) const;
+  // `growth_at` sets the growth that ends at a tick, or returns false if the
+  // tick must be told as a sample.
+  template <typename GrowthAt>
+  void TellGrowth(const Walk& walk, uint32_t first, uint32_t end,
+                  const GrowthAt& growth_at, UseGrowth use_growth,
+                  UseSample use) const;
   // Tells of a sample, if it is in the range, and makes it the newest one.
   // Returns whether it is at or before the end of the range.
   bool Tell(const CounterFormula& formula, const RawSample& sample,
@@ -258,6 +284,10 @@ class Walker {
   // Forgets the newest sample if it is too old to begin the first piece.
   void ForgetEarlier(int64_t time, absl::Duration interval,
                      WalkedSeries* series) const;
+  bool IsInRange(const perflib::Clocks& clocks) const {
+    return clocks.perf_time_100nsec > start_ &&
+           clocks.perf_time_100nsec <= end_;
+  }
   // Makes the sample at a tick of the run the newest one.
   void SetEnd(const Walk& walk, uint32_t tick, const RawSample& sample) const;
   void TellPieces(const Walk& walk, const RunGrowth& growth,

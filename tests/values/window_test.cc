@@ -520,8 +520,8 @@ TEST(Window, IsCoveredByPiecesOfWhichAnyIsLonger) {
                     .perf_freq = static_cast<uint64_t>(kFreq)},
          .count = 1,
          .start = testing::kStart + absl::Seconds(from),
-         .length = absl::Seconds(length),
-         .longest = absl::Seconds(length)});
+         .length = length * 1'000'000'000,
+         .longest = length * 1'000'000'000});
     from += length;
   }
   EXPECT_EQ(ToText(window.Finish(formula, Over::kFormula, testing::At(4.5),

@@ -75,6 +75,18 @@ void AddSample(const CounterFormula& formula, const WalkedSample& walked,
   }
 }
 
+void AddWalkedGrowth(const CounterFormula& formula, const SeriesRun& run,
+                     const WalkedGrowth& walked, Summary* summary) {
+  if (formula.uses_two_samples()) {
+    summary->start =
+        std::min(summary->start, perflib::TimeOf(run.clocks(walked.tick - 1)));
+    summary->covered += absl::Nanoseconds(walked.tick_length);
+  }
+  summary->AddSound(formula, walked.growth, walked.ValueOf(formula));
+  summary->has_fallen = false;
+  summary->there.Add(walked.tick_length, /*is_sound=*/true);
+}
+
 }  // namespace
 
 FrameGroup Thinner::Thin(const FrameGroup& group) {
@@ -269,11 +281,14 @@ std::vector<Summary> Thinner::Summarize(const Frame& frame,
             summary_at(walked.tick).Add(formula, walked.summary);
           });
     } else {
-      walker_.ForEachSample(formula, run, 0, run.ticks(), &walked_series,
-                            [&](const WalkedSample& walked) {
-                              AddSample(formula, walked,
-                                        &summary_at(walked.tick));
-                            });
+      walker_.ForEachGrowth(
+          formula, run, 0, run.ticks(), &walked_series,
+          [&](const WalkedGrowth& walked) {
+            AddWalkedGrowth(formula, run, walked, &summary_at(walked.tick));
+          },
+          [&](const WalkedSample& walked) {
+            AddSample(formula, walked, &summary_at(walked.tick));
+          });
     }
   }
   return summaries;

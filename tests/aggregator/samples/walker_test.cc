@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -130,13 +131,22 @@ class OneSeries {
     return FrameOf(query_, seconds, lives);
   }
   bool needs_samples() const { return series_.needs_samples(); }
-  // Returns what the walker tells of a frame's samples.
+  // Returns what the walker tells of a frame's samples. ForEachGrowth must lead
+  // to the same values, and to the same state, which the next frames show.
   std::vector<std::string> Walk(const Frame& frame) {
     std::vector<std::string> told;
     ForEachRun(frame, [&](const SeriesRun& run) {
-      walker_.ForEachSample(
-          formula_, run, 0, run.ticks(), &series_,
-          [&](const WalkedSample& walked) { told.push_back(ToText(walked)); });
+      WalkedSeries quick = series_;
+      std::vector<Value> values;
+      walker_.ForEachSample(formula_, run, 0, run.ticks(), &series_,
+                            [&](const WalkedSample& walked) {
+                              told.push_back(ToText(walked));
+                              values.push_back(ValueOf(walked));
+                            });
+      if (frame.fold.has_value()) return;
+      EXPECT_EQ(ValuesByGrowth(run, &quick), values);
+      EXPECT_EQ(quick.newest(), series_.newest());
+      series_ = quick;
     });
     return told;
   }
@@ -184,6 +194,25 @@ class OneSeries {
                                          const std::vector<Stretch>& stretches);
 
  private:
+  // A tick, its value, and the length of the tick interval that ends there.
+  using Value = std::tuple<uint32_t, CalculatedValue, int64_t>;
+
+  Value ValueOf(const WalkedSample& walked) const {
+    return {walked.tick, ValueOfSample(formula_, walked.sample, walked.piece),
+            walked.tick_interval.length};
+  }
+  std::vector<Value> ValuesByGrowth(const SeriesRun& run,
+                                    WalkedSeries* series) const {
+    std::vector<Value> values;
+    walker_.ForEachGrowth(
+        formula_, run, 0, run.ticks(), series,
+        [&](const WalkedGrowth& walked) {
+          values.push_back(
+              {walked.tick, walked.ValueOf(formula_), walked.tick_length});
+        },
+        [&](const WalkedSample& walked) { values.push_back(ValueOf(walked)); });
+    return values;
+  }
   SeriesColumns ColumnsOf(const Frame& frame) const {
     return *FindSeriesColumns(*frame.query, formula_);
   }
@@ -212,12 +241,12 @@ class TextListener : public StretchListener {
   }
   void OnPieces(const WalkedPieces& walked) override {
     const WindowAccumulator::Pieces& pieces = walked.pieces;
-    told_.push_back(
-        absl::StrCat("window ", walked.stretch.window, ": +",
-                     absl::Uint128Low64(pieces.growth.value), " by ",
-                     pieces.count, " pieces from ", SecondsOf(pieces.start),
-                     " for ", absl::FormatDuration(pieces.length), ", longest ",
-                     absl::FormatDuration(pieces.longest)));
+    told_.push_back(absl::StrCat(
+        "window ", walked.stretch.window, ": +",
+        absl::Uint128Low64(pieces.growth.value), " by ", pieces.count,
+        " pieces from ", SecondsOf(pieces.start), " for ",
+        absl::FormatDuration(absl::Nanoseconds(pieces.length)), ", longest ",
+        absl::FormatDuration(absl::Nanoseconds(pieces.longest))));
   }
   void OnGauges(const WalkedGauges& walked) override {
     told_.push_back(absl::StrCat(
@@ -307,6 +336,16 @@ TEST(Walker, NamesGapsAndFalls) {
                           "9s: no_samples", "10s: +1 in 1s"));
 }
 
+// 1030 is a return from 0, not a growth.
+TEST(Walker, AReturnInTheNextFrameIsABreak) {
+  const auto query = QueryOf(testing::kTransfers);
+  EXPECT_THAT(
+      WalkThrough({FrameOf(query, {1, 2}, {{.values = {1000, 1010}}}),
+                   FrameOf(query, {3, 4, 5}, {{.values = {0, 1030, 1040}}})}),
+      ElementsAre("1s:", "2s: +10 in 1s", "3s: negative_value in 1s",
+                  "4s: negative_value in 1s", "5s: +10 in 1s"));
+}
+
 // The series was not there in the tick interval.
 TEST(Walker, ASeriesThatWasAbsentHasNoTickInterval) {
   const auto query = QueryOf(testing::kTransfers);
@@ -328,6 +367,10 @@ TEST(Walker, TellsOfItsRangeAlone) {
       FrameOf(query, {1, 2, 3, 4}, {{.values = {10, 12, 15, 19}}});
   EXPECT_THAT(WalkThrough({frame}, At(1), At(3)),
               ElementsAre("2s: +2 in 1s", "3s: +3 in 1s"));
+  EXPECT_THAT(WalkThrough({frame}, At(2), At(3)), ElementsAre("3s: +3 in 1s"));
+  const Frame gauge = FrameOf(QueryOf(testing::kQueueLength), {1, 2, 3, 4},
+                              {{.values = {10, 12, 15, 19}}});
+  EXPECT_THAT(WalkThrough({gauge}, At(2), At(3)), ElementsAre("3s: in 1s"));
   // A sample that is too old begins no piece.
   const Frame late = FrameOf(query, {1, 9}, {{.values = {10, 19}}});
   EXPECT_THAT(WalkThrough({late}, At(8), At(9)), ElementsAre("9s:"));
@@ -458,12 +501,18 @@ TEST(Walker, JoinsThePiecesOfEachWindow) {
   OneSeries series(testing::kTransfers, At(1), At(7.5));
   const std::vector<Stretch> stretches = {
       {.first = 0, .last = 1, .is_before = true, .longest = kSecond},
-      {.first = 2, .last = 4, .window = 1, .link = kSecond, .longest = kSecond},
+      {.first = 2,
+       .last = 4,
+       .window = 1,
+       .link = kSecond,
+       .longest = kSecond,
+       .length = 2 * kSecond},
       {.first = 5,
        .last = 7,
        .window = 2,
        .link = kSecond,
-       .longest = kSecond * 3 / 2},
+       .longest = kSecond * 3 / 2,
+       .length = kSecond * 5 / 2},
       {.first = 8,
        .last = 8,
        .window = 3,
@@ -481,14 +530,18 @@ TEST(Walker, JoinsThePiecesOfEachWindow) {
 
 // Only its own pieces, but not those of other instances before it, are longest.
 TEST(Walker, AnInstanceMayStartInAStretch) {
-  const std::vector<Stretch> kStretches[] = {
-      {{.first = 0, .last = 0},
-       {.first = 1,
-        .last = 3,
-        .window = 1,
-        .link = 2 * kSecond,
-        .longest = kSecond}},
-      {{.first = 0, .last = 3, .window = 1, .longest = 2 * kSecond}}};
+  const std::vector<Stretch> kStretches[] = {{{.first = 0, .last = 0},
+                                              {.first = 1,
+                                               .last = 3,
+                                               .window = 1,
+                                               .link = 2 * kSecond,
+                                               .longest = kSecond,
+                                               .length = 2 * kSecond}},
+                                             {{.first = 0,
+                                               .last = 3,
+                                               .window = 1,
+                                               .longest = 2 * kSecond,
+                                               .length = 4 * kSecond}}};
   for (const std::vector<Stretch>& stretches : kStretches) {
     OneSeries series(testing::kTransfers);
     EXPECT_THAT(
