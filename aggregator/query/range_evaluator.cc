@@ -181,6 +181,7 @@ void RangeEvaluator::OnSample(const WalkedSample& walked) {
     return AddPerSample(sample, walked.piece);
   }
   if (formula_.uses_two_samples() && !walked.piece.has_value()) return;
+  if (!has_windows()) return;
   BeginWindows(walked.older, time);
   Window& window = WindowAt(grid_.WindowOf(time));
   window.accumulator.Add(formula_, over_, sample, walked.piece);
@@ -202,7 +203,7 @@ void RangeEvaluator::OnPieces(const WalkedPieces& walked) {
     AddThereOfPoint(walked.stretch.window, there);
     points_.push_back({perflib::TimeOf(walked.last),
                        {.result = CalculateGrowth(formula_, pieces.growth)}});
-  } else {
+  } else if (has_windows()) {
     Window& window = WindowAt(walked.stretch.window);
     window.accumulator.AddPieces(formula_, pieces);
     window.there.Add(there);
@@ -284,7 +285,7 @@ void RangeEvaluator::AddSummary(const Summary& summary, const RawSample& sample,
                                 int64_t window) {
   total_.AddSummary(formula_, over_, summary, sample);
   total_there_.Add(summary.there);
-  if (summary.empty()) return;
+  if (summary.empty() || !has_windows()) return;
   Window& to = WindowAt(window);
   to.accumulator.AddSummary(formula_, over_, summary, sample);
   to.there.Add(summary.there);
@@ -386,7 +387,7 @@ std::vector<Point> RangeEvaluator::Finish(bool goes_on,
                                           const IntervalTimes& times) {
   if (samples_ == 0) return {};
   std::vector<Point> points;
-  if (grid_.step == absl::ZeroDuration()) {
+  if (!has_windows()) {
     points.push_back({grid_.end, Total(times)});
   } else {
     FinishSamples(goes_on && is_per_sample_);

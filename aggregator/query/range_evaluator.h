@@ -105,10 +105,12 @@ class RangeEvaluator : private StretchListener {
     bool follows_samples = false;
   };
 
+  // Otherwise, the total is the only value.
+  bool has_windows() const { return grid_.step > absl::ZeroDuration(); }
   // Whether samples of this interval yield a point each. A thinned interval as
   // long as the step is a window.
   bool AsksForSamples(absl::Duration interval, bool is_thinned) const {
-    return !only_windows_ && grid_.step > absl::ZeroDuration() &&
+    return !only_windows_ && has_windows() &&
            (is_thinned ? grid_.step < interval : grid_.step <= interval);
   }
   Window& WindowAt(int64_t number);
