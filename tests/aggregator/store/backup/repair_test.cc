@@ -21,6 +21,7 @@
 #include "aggregator/store/tables/manifest.h"
 #include "aggregator/store/tables/rocksdb_options.h"
 #include "base/os/files.h"
+#include "base/status_macros.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/one_disk_agent.h"
 #include "tests/support/status_matchers.h"
@@ -87,8 +88,9 @@ class RepairTest : public ::testing::Test {
     const std::string name = FamilyOptions()[static_cast<size_t>(family)].name;
     std::vector<std::string> names;
     const auto listing = ListFiles(store_.path());
-    for (const ListedFile& file : listing.value().files) {
-      if (file.family == name) names.push_back(file.name);
+    for (const auto& file : listing.value().files) {
+      if (file.column_family_name == name)
+        names.push_back(file.relative_filename);
     }
     std::sort(names.begin(), names.end());
     return names;
@@ -171,6 +173,30 @@ TEST_F(RepairTest, RebuildsTheManifest) {
     store_.Close();
   }
   store_.Open();
+  ExpectContinues();
+}
+
+// RocksDB puts only files into a new MANIFEST of which it can read all.
+TEST_F(RepairTest, ReportsDamagedFilesOfARebuiltManifest) {
+  const std::vector<std::string> files = FilesOf(Family::kChunks);
+  ASSERT_THAT(files, Not(IsEmpty()));
+  for (const std::string& file : files) {
+    std::string bytes = ReadFile(PathOf(file)).value();
+    bytes[10] ^= 1;
+    ASSERT_OK(WriteFile(PathOf(file), bytes));
+  }
+  fs::remove(ManifestPath());
+  const RepairReport report = Repair();
+  for (const std::string& file : files) {
+    EXPECT_THAT(report.lost,
+                Contains(AllOf(HasSubstr(file), HasSubstr("cannot be read"))));
+    EXPECT_TRUE(FileExists(absl::StrCat(report.aside, "/", file)));
+  }
+  ASSERT_OK(OpenStatus());
+  store_.Open();
+  for (int i = 0; i < kAgents; ++i) {
+    EXPECT_THAT(store_.Read(AgentName(i)), ElementsAre("14400 C: 2"));
+  }
   ExpectContinues();
 }
 
@@ -287,14 +313,15 @@ TEST(LostRecordsOfTheManifest, LeaveTheirFiles) {
   store.Close();
   std::map<std::string, std::string> unlisted;  // contents by name
   const auto with_files = ListFiles(store.path());
-  for (const ListedFile& file : with_files.value().files) {
-    unlisted[file.name] =
-        ReadFile(absl::StrCat(store.path(), "/", file.name)).value();
+  for (const auto& file : with_files.value().files) {
+    unlisted[file.relative_filename] =
+        ReadFile(absl::StrCat(store.path(), "/", file.relative_filename))
+            .value();
   }
   ASSERT_OK(WriteFile(manifest, before));
   const auto without_files = ListFiles(store.path());
-  for (const ListedFile& file : without_files.value().files) {
-    unlisted.erase(file.name);
+  for (const auto& file : without_files.value().files) {
+    unlisted.erase(file.relative_filename);
   }
   ASSERT_THAT(unlisted, Not(IsEmpty()));
 
@@ -347,8 +374,9 @@ TEST(LostRecordsOfTheManifest, OfAFamilyLeaveTheFiles) {
 
   store.Open();
   EXPECT_THAT(log.Lines(), Contains(HasSubstr("cannot be read from byte")));
-  for (const ListedFile& file : files.value().files) {
-    EXPECT_TRUE(FileExists(absl::StrCat(store.path(), "/damaged/", file.name)));
+  for (const auto& file : files.value().files) {
+    EXPECT_TRUE(FileExists(
+        absl::StrCat(store.path(), "/damaged/", file.relative_filename)));
   }
 }
 
