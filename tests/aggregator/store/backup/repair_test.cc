@@ -9,11 +9,14 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "aggregator/store/backup/salvage.h"
 #include "aggregator/store/backup/verify.h"
 #include "aggregator/store/store.h"
 #include "aggregator/store/tables/database.h"
@@ -198,6 +201,39 @@ TEST_F(RepairTest, ReportsDamagedFilesOfARebuiltManifest) {
     EXPECT_THAT(store_.Read(AgentName(i)), ElementsAre("14400 C: 2"));
   }
   ExpectContinues();
+}
+
+TEST(SalvageTest, CopiesWhatIsBetweenDamagedBlocks) {
+  const testing::TempDirectory directory;
+  constexpr int kKeys = 3000;
+  std::mt19937_64 random(46);
+  std::string file;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+    Changes changes(database.get());
+    for (int i = 0; i < kKeys; ++i) {
+      std::string value;
+      while (value.size() < 64) value += BigEndian(random());
+      changes.Put(Family::kDefault, absl::StrFormat("z%d", i), value);
+    }
+    ASSERT_OK(database->Write(&changes, Database::Durability::kPowerCut));
+    ASSERT_OK(database->Flush());
+    ASSERT_THAT(database->Files(), SizeIs(1));
+    file = database->Files()[0];
+  }
+  std::string bytes = ReadFile(file).value();
+  bytes[bytes.size() / 4] ^= 1;
+  bytes[bytes.size() / 2] ^= 1;
+  ASSERT_OK(WriteFile(file, bytes));
+  ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+  ASSERT_OK_AND_ASSIGN(
+      const Salvage salvage,
+      SalvageFamily(*database, Family::kDefault, directory.File("copy")));
+  EXPECT_THAT(salvage.lost, ElementsAre(HasSubstr(" and before \"z"),
+                                        HasSubstr(" and before \"z")));
+  // A block has 4 KiB, so at most 64 values of 64 bytes.
+  EXPECT_LT(salvage.keys, kKeys);
+  EXPECT_GE(salvage.keys, kKeys - 2 * 64);
 }
 
 TEST_F(RepairTest, KeepsAllButAMissingFileOfChunks) {
