@@ -4,6 +4,7 @@
 #ifndef FLEETPERF_BASE_CODING_H_
 #define FLEETPERF_BASE_CODING_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -29,6 +30,21 @@ inline bool GetVarint(absl::string_view* from, uint64_t* number) {
     if (byte < 0x80) return true;
   }
   return false;
+}
+
+inline void PutLittleEndian(uint64_t number, int size, std::string* to) {
+  for (; size > 0; --size, number >>= 8) {
+    to->push_back(static_cast<char>(number & 0xFF));
+  }
+}
+
+// Decodes a number of up to eight bytes.
+inline uint64_t LittleEndian(absl::string_view bytes) {
+  uint64_t number = 0;
+  for (size_t i = bytes.size(); i-- > 0;) {
+    number = number << 8 | static_cast<uint8_t>(bytes[i]);
+  }
+  return number;
 }
 
 // Maps differences modulo 2^64 so that small ones of either sign become small.

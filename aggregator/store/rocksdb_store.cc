@@ -69,7 +69,9 @@ class RocksDbStore : public Store {
       const std::string& agent, uint64_t epoch,
       const Dictionary::Limits& limits) override {
     ASSIGN_OR_RETURN(StoredEpoch stored, epochs_.Open(agent, epoch, limits));
-    if (lost_definitions_.Ask(stored.number)) stored.lacks_definitions = true;
+    if (lost_definitions_.MustAsk(stored.number)) {
+      stored.lacks_definitions = true;
+    }
     indexer_.AddMachinesOf(agent, stored.number);
     return stored;
   }

@@ -2,10 +2,10 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "aggregator/samples/commit.h"
@@ -28,9 +28,6 @@
 namespace fleetperf::aggregator {
 namespace {
 
-// Changes are written when there are this many.
-constexpr size_t kMaxChanges = 1000;
-
 // Distinguishes the key of a chunk's loss from those of batches' losses, whose
 // sequences are smaller.
 constexpr uint64_t kChunkLoss = kMaxSequence + 1;
@@ -44,78 +41,80 @@ class LostData {
         lost_(*lost),
         definitions_(database, &schemas_),
         numbers_(database, &schemas_),
-        log_(database, &definitions_) {}
+        log_(database, &definitions_),
+        changes_(database) {}
 
   absl::Status Find(const std::vector<std::string>& dropped,
                     const Clock& clock) {
     RETURN_IF_ERROR(numbers_.Load(
         [&](const absl::Status& damage) { Lose(damage.message()); }));
     RETURN_IF_ERROR(FindLostBatches());
-    RETURN_IF_ERROR(FindUnlistedBatches());
     for (const Resolution resolution : kResolutions) {
       RETURN_IF_ERROR(FindLostChunks(resolution));
     }
     for (const std::string& path : dropped) {
+      if (!absl::EndsWith(path, ".sst")) continue;
       RETURN_IF_ERROR(FindDroppedChunks(path, clock.Now()));
     }
-    return Write(/*at_least=*/1);
+    if (changes_.size() == 0) return absl::OkStatus();
+    return database_.Write(&changes_, Database::Durability::kPowerCut);
   }
 
  private:
   void Lose(absl::string_view what) { lost_.emplace_back(what); }
 
-  absl::Status Write(size_t at_least) {
-    if (changes_->size() < at_least) return absl::OkStatus();
-    RETURN_IF_ERROR(
-        database_.Write(changes_.get(), Database::Durability::kPowerCut));
-    changes_ = std::make_unique<Changes>(&database_);
-    return absl::OkStatus();
-  }
-
-  // Returns OK if a value can be read, NotFound or DataLoss if it is lost, and
-  // other errors.
-  absl::Status Read(Family family, absl::string_view key,
-                    rocksdb::PinnableSlice* value) const {
-    return database_.GetPinned(family, key, /*snapshot=*/nullptr, value);
-  }
   static bool IsLost(const absl::Status& status) {
     return absl::IsNotFound(status) || absl::IsDataLoss(status);
   }
 
-  // Whether the batch was moved to a chunk, so that its record in the log is a
-  // remainder.
-  absl::StatusOr<bool> WasMoved(uint32_t epoch_number, uint64_t sequence) {
-    const auto fingerprint =
-        FingerprintInChunk(database_, epoch_number, sequence);
-    if (absl::IsDataLoss(fingerprint.status())) return false;
-    RETURN_IF_ERROR(fingerprint.status());
-    return fingerprint->has_value();
+  // Adds the keys of a family of the log.
+  absl::Status AddLogKeys(Family family, std::set<std::string>* keys) const {
+    return database_.ForEach(
+        family, "",
+        [&](absl::string_view key, absl::string_view) { keys->emplace(key); });
   }
 
   absl::Status FindLostBatches() {
-    const auto entry = database_.Iterate(Family::kTimes);
-    rocksdb::PinnableSlice contents;
-    for (entry->SeekToFirst(); entry->Valid(); entry->Next()) {
-      const absl::string_view key = ToView(entry->key());
+    std::set<std::string> keys;
+    RETURN_IF_ERROR(AddLogKeys(Family::kTimes, &keys));
+    // The index lists batches from damage to the end, too.
+    const absl::Status added = AddLogKeys(Family::kLog, &keys);
+    if (!absl::IsDataLoss(added)) RETURN_IF_ERROR(added);
+    for (const std::string& key : keys) {
       uint32_t epoch_number = 0;
       uint64_t sequence = 0;
-      BatchTimes times;
-      uint64_t fingerprint = 0;
-      if (!ParseLogKey(key, &epoch_number, &sequence) ||
-          !DecodeTimes(ToView(entry->value()), &times, &fingerprint)) {
-        continue;  // each start reports it
-      }
-      ASSIGN_OR_RETURN(const bool was_moved, WasMoved(epoch_number, sequence));
-      if (was_moved) {
-        Log::Delete(epoch_number, sequence, changes_.get());
-      } else {
-        const absl::Status read = Read(Family::kLog, key, &contents);
-        if (!read.ok() && !IsLost(read)) return read;
-        if (!read.ok()) LoseBatch(epoch_number, sequence, times);
-      }
-      RETURN_IF_ERROR(Write(kMaxChanges));
+      if (!ParseLogKey(key, &epoch_number, &sequence)) continue;
+      RETURN_IF_ERROR(CheckBatch(key, epoch_number, sequence));
     }
-    return FromRocksDb(entry->status(), "read its log");
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckBatch(const std::string& key, uint32_t epoch_number,
+                          uint64_t sequence) {
+    const auto moved = FingerprintInChunk(database_, epoch_number, sequence);
+    if (!absl::IsDataLoss(moved.status())) RETURN_IF_ERROR(moved.status());
+    if (moved.ok() && moved->has_value()) {
+      Log::Delete(epoch_number, sequence, &changes_);
+      return absl::OkStatus();
+    }
+    const auto listed = database_.Get(Family::kTimes, key);
+    if (absl::IsNotFound(listed.status())) {
+      const absl::Status indexed = log_.List(epoch_number, sequence, &changes_);
+      if (indexed.ok()) return indexed;
+      Lose(indexed.message());
+      Log::Delete(epoch_number, sequence, &changes_);
+      return absl::OkStatus();
+    }
+    RETURN_IF_ERROR(listed.status());
+    const absl::Status read = database_.Get(Family::kLog, key).status();
+    if (!IsLost(read)) return read;
+    BatchTimes times;
+    uint64_t fingerprint = 0;
+    // Each start reports a damaged record.
+    if (DecodeTimes(*listed, &times, &fingerprint)) {
+      LoseBatch(epoch_number, sequence, times);
+    }
+    return absl::OkStatus();
   }
 
   void LoseBatch(uint32_t epoch_number, uint64_t sequence,
@@ -124,7 +123,7 @@ class LostData {
     Lose(absl::StrCat("batch ", sequence, " of epoch ", epoch_number,
                       agent.ok() ? absl::StrCat(" of ", *agent) : "",
                       ", received ", absl::FormatTime(times.received)));
-    if (!agent.ok()) return Log::Delete(epoch_number, sequence, changes_.get());
+    if (!agent.ok()) return Log::Delete(epoch_number, sequence, &changes_);
     const DecodedBatch decoded{.losses = {{.start = times.oldest,
                                            .end = times.newest,
                                            .cause = LossCause::kStoreDamaged}}};
@@ -133,35 +132,7 @@ class LostData {
               .agent = *agent,
               .received = times.received,
               .decoded = &decoded},
-             changes_.get());
-  }
-
-  // Damaged batches in the log are skipped: the records that list them are
-  // sound, so FindLostBatches has found them.
-  absl::Status FindUnlistedBatches() {
-    const auto entry = database_.Iterate(Family::kLog);
-    rocksdb::PinnableSlice listed;
-    for (entry->SeekToFirst(); entry->Valid(); entry->Next()) {
-      const absl::string_view key = ToView(entry->key());
-      uint32_t epoch_number = 0;
-      uint64_t sequence = 0;
-      if (!ParseLogKey(key, &epoch_number, &sequence)) continue;
-      const absl::Status read = Read(Family::kTimes, key, &listed);
-      if (read.ok()) continue;
-      if (!absl::IsNotFound(read)) return read;
-      ASSIGN_OR_RETURN(const bool was_moved, WasMoved(epoch_number, sequence));
-      absl::Status indexed = absl::OkStatus();
-      if (!was_moved) {
-        indexed = log_.List(epoch_number, sequence, changes_.get());
-      }
-      if (was_moved || !indexed.ok()) {
-        Log::Delete(epoch_number, sequence, changes_.get());
-      }
-      if (!indexed.ok()) Lose(indexed.message());
-      RETURN_IF_ERROR(Write(kMaxChanges));
-    }
-    const absl::Status status = FromRocksDb(entry->status(), "read its log");
-    return absl::IsDataLoss(status) ? absl::OkStatus() : status;
+             &changes_);
   }
 
   absl::Status FindLostChunks(Resolution resolution) {
@@ -180,9 +151,8 @@ class LostData {
       const absl::Status read = CheckChunk(key);
       if (read.ok()) continue;
       if (!IsLost(read)) return read;
-      if (absl::IsNotFound(read)) changes_->Delete(Family::kChunks, index_key);
+      if (absl::IsNotFound(read)) changes_.Delete(Family::kChunks, index_key);
       LoseChunk(key, StartOfHour(received.hour));
-      RETURN_IF_ERROR(Write(kMaxChanges));
     }
     const absl::Status status = FromRocksDb(entry->status(), "read chunks");
     if (!absl::IsDataLoss(status)) return status;
@@ -204,7 +174,6 @@ class LostData {
           const bool is_replaced,
           database_.HasChangedSince(Family::kChunks, HeadKey(key), change));
       if (!is_replaced) LoseChunk(key, now);
-      RETURN_IF_ERROR(Write(kMaxChanges));
     }
     return absl::OkStatus();
   }
@@ -233,7 +202,7 @@ class LostData {
               {{.start = start,
                 .end = end - absl::Nanoseconds(100),
                 .cause = LossCause::kStoreDamaged}},
-              changes_.get());
+              &changes_);
   }
 
   Database& database_;
@@ -245,7 +214,7 @@ class LostData {
   DefinitionTable definitions_;
   KeyNumbers numbers_;
   Log log_;
-  std::unique_ptr<Changes> changes_ = std::make_unique<Changes>(&database_);
+  Changes changes_;
 };
 
 }  // namespace

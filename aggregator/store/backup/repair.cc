@@ -38,8 +38,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The names that RocksDB and this file give.
-constexpr char kLost[] = "lost";
 constexpr char kScratch[] = "repair-scratch";
 constexpr char kSalvaged[] = "repair-salvaged";
 
@@ -51,8 +49,10 @@ uint64_t NumberOf(absl::string_view name) {
   return absl::SimpleAtoi(name.substr(0, name.find('.')), &number) ? number : 0;
 }
 
-// Returns the name of the family that the file is of.
+// Returns the name of the family that the file is of. Returns DataLoss if a
+// part of the file is damaged.
 absl::StatusOr<std::string> FamilyOf(const std::string& path) {
+  RETURN_IF_ERROR(VerifySst(path));
   rocksdb::SstFileReader reader{rocksdb::Options()};
   RETURN_IF_ERROR(FromRocksDb(reader.Open(path), "read a file"));
   return reader.GetTableProperties()->column_family_name;
@@ -60,30 +60,22 @@ absl::StatusOr<std::string> FamilyOf(const std::string& path) {
 
 // Removes a file from the MANIFEST, as the command of RocksDB's tool ldb.
 absl::Status RemoveFromManifest(const std::string& directory,
-                                const ListedFile& file) {
+                                const rocksdb::LiveFileMetaData& file) {
   const auto families = FamilyOptions();
   const std::unique_ptr<rocksdb::LDBCommand> command(
       rocksdb::LDBCommand::InitFromCmdLineArgs(
           // The file OPTIONS, which nothing else reads, may be damaged.
           {absl::StrCat("--db=", directory), "--try_load_options=false",
-           "unsafe_remove_sst_file", absl::StrCat(NumberOf(file.name))},
+           "unsafe_remove_sst_file", absl::StrCat(file.file_number)},
           rocksdb::Options(CommonOptions(), rocksdb::ColumnFamilyOptions()),
           rocksdb::LDBOptions(), &families));
   if (command == nullptr) return absl::InternalError("no such command");
   command->Run();
   rocksdb::LDBCommandExecuteResult result = command->GetExecuteState();
   if (result.IsSucceed()) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(
-      "cannot remove ", file.name, " from the MANIFEST: ", result.ToString()));
-}
-
-// Returns the names in a directory that have the number of a file.
-absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& directory) {
-  ASSIGN_OR_RETURN(const auto entries, ListDirectory(directory));
-  std::vector<std::string> names;
-  for (const DirectoryEntry& entry : entries) names.push_back(entry.name);
-  std::sort(names.begin(), names.end());
-  return names;
+  return absl::UnavailableError(
+      absl::StrCat("cannot remove ", file.relative_filename,
+                   " from the MANIFEST: ", result.ToString()));
 }
 
 class Repair {
@@ -94,12 +86,18 @@ class Repair {
 
   absl::StatusOr<RepairReport> Run() {
     RETURN_IF_ERROR(CheckRestored(directory_));
-    RETURN_IF_ERROR(CheckExists());
+    if (!FileExists(PathOf("CURRENT")) && !HasData(directory_)) {
+      return absl::NotFoundError(
+          absl::StrCat("there is no store in ", directory_));
+    }
     ASSIGN_OR_RETURN(lock_, StoreLock::Acquire(directory_));
-    RemoveLeftovers();
-    RETURN_IF_ERROR(RepairFiles());
-    lock_ = nullptr;
-    ASSIGN_OR_RETURN(database_, OpenDatabase());
+    RemoveScratch();  // of a repair that was interrupted
+    ChooseAside();
+    RETURN_IF_ERROR(RebuildIndexes());
+    absl::Status status = RepairFiles();
+    if (absl::IsDataLoss(status)) status = RebuildManifest(status);
+    RETURN_IF_ERROR(status);
+    RETURN_IF_ERROR(OpenDatabase());
     RETURN_IF_ERROR(KeepLostWal());
     for (const Family family : {Family::kDefault, Family::kTimes}) {
       RETURN_IF_ERROR(RepairFamily(family));
@@ -108,86 +106,69 @@ class Repair {
     RETURN_IF_ERROR(KeepLostData(database_.get(), is_changed, dropped_, clock_,
                                  progress_, &report_.lost));
     database_ = nullptr;
+    if (!FileExists(report_.aside)) report_.aside.clear();
     return std::move(report_);
   }
 
  private:
+  using Files = std::vector<rocksdb::LiveFileMetaData>;
+
   std::string PathOf(absl::string_view name) const {
     return absl::StrCat(directory_, "/", name);
   }
 
-  absl::Status CheckExists() const {
-    const auto names = NamesIn(directory_);
-    const auto is_data = [](const std::string& name) {
-      return name == "CURRENT" || absl::StartsWith(name, "MANIFEST-") ||
-             absl::EndsWith(name, ".sst") || absl::EndsWith(name, ".log");
-    };
-    if (names.ok() && std::any_of(names->begin(), names->end(), is_data)) {
-      return absl::OkStatus();
-    }
-    return absl::NotFoundError(
-        absl::StrCat("there is no store in ", directory_));
-  }
-
-  // Of a repair that was interrupted.
-  void RemoveLeftovers() const {
+  void RemoveScratch() const {
     std::error_code ignored;
     fs::remove_all(PathOf(kScratch), ignored);
-    fs::remove(PathOf(kSalvaged), ignored);
   }
 
-  absl::Status MakeAside() {
-    for (int number = 1; report_.aside.empty(); ++number) {
-      const std::string path = PathOf(absl::StrCat("damaged-", number));
-      if (!FileExists(path)) report_.aside = path;
+  void ChooseAside() {
+    int number = 1;
+    do {
+      report_.aside = PathOf(absl::StrCat("damaged-", number++));
+    } while (FileExists(report_.aside));
+  }
+  // Moves a file to the replaced files, if it exists.
+  absl::Status Drop(const std::string& path) {
+    if (!FileExists(path)) return absl::OkStatus();
+    RETURN_IF_ERROR(KeepFile(path, report_.aside));
+    dropped_.push_back(
+        absl::StrCat(report_.aside, "/", fs::path(path).filename().string()));
+    return RemoveFile(path);
+  }
+
+  absl::Status RebuildIndexes() {
+    ASSIGN_OR_RETURN(const auto rebuilt,
+                     RebuildSstIndexes(directory_, report_.aside));
+    for (const std::string& path : rebuilt) {
+      report_.done.push_back(absl::StrCat(
+          path, " has a damaged index: rebuilt it from the file's data"));
     }
-    return MakeDirectories(report_.aside);
-  }
-  absl::Status MoveAside(const std::string& path, const std::string& name) {
-    RETURN_IF_ERROR(MakeAside());
-    return RenameFile(path, absl::StrCat(report_.aside, "/", name));
-  }
-  // Moves a file of which the store lacks the contents from now on.
-  absl::Status Drop(const std::string& path, const std::string& name) {
-    RETURN_IF_ERROR(MoveAside(path, name));
-    dropped_.push_back(absl::StrCat(report_.aside, "/", name));
     return absl::OkStatus();
   }
-  absl::Status KeepAside(const std::string& name) {
-    RETURN_IF_ERROR(MakeAside());
-    return KeepFile(PathOf(name), report_.aside);
-  }
 
+  // Returns DataLoss if the MANIFEST is missing or damaged.
   absl::Status RepairFiles() {
-    const absl::Status current = RepairCurrent();
-    if (absl::IsDataLoss(current)) return RebuildManifest(current);
-    RETURN_IF_ERROR(current);
-    ASSIGN_OR_RETURN(const std::string manifest, FindManifest(directory_));
-    ASSIGN_OR_RETURN(const auto damage, FindManifestDamage(manifest));
-    if (damage.has_value()) {
-      return RebuildManifest(
-          absl::DataLossError(absl::StrCat(manifest, " is damaged")));
+    RETURN_IF_ERROR(RepairCurrent());
+    ASSIGN_OR_RETURN(const Listing listing, ListFiles(directory_));
+    if (listing.damage.has_value()) {
+      return absl::DataLossError(absl::StrCat(listing.manifest, " is damaged"));
     }
-    const auto listing = ListFiles(directory_);
-    if (absl::IsDataLoss(listing.status())) {
-      return RebuildManifest(listing.status());
-    }
-    RETURN_IF_ERROR(listing.status());
-    return RemoveUnreadable(listing->files);
+    return RemoveUnreadable(listing.files);
   }
 
   // Returns DataLoss if there is no MANIFEST.
   absl::Status RepairCurrent() {
     const absl::Status found = FindManifest(directory_).status();
     if (!absl::IsDataLoss(found)) return found;
-    ASSIGN_OR_RETURN(const auto names, NamesIn(directory_));
+    ASSIGN_OR_RETURN(const auto entries, ListDirectory(directory_));
     std::string newest;
-    for (const std::string& name : names) {
-      // The numbers have the same width.
-      if (absl::StartsWith(name, "MANIFEST-")) newest = name;
+    for (const DirectoryEntry& entry : entries) {
+      if (!absl::StartsWith(entry.name, "MANIFEST-")) continue;
+      newest = std::max(newest, entry.name);  // numbers of the same width
     }
     if (newest.empty()) return found;
-    if (FileExists(PathOf("CURRENT"))) RETURN_IF_ERROR(KeepAside("CURRENT"));
+    RETURN_IF_ERROR(Drop(PathOf("CURRENT")));
     RETURN_IF_ERROR(WriteFile(PathOf("CURRENT"), absl::StrCat(newest, "\n")));
     RETURN_IF_ERROR(SyncDirectory(directory_));
     report_.done.push_back(
@@ -195,24 +176,11 @@ class Repair {
     return absl::OkStatus();
   }
 
-  // Returns DataLoss if RocksDB cannot open the file, even with a new index.
-  absl::Status CheckOrRebuild(const std::string& name) {
-    const absl::Status status = CheckSst(PathOf(name));
-    if (!absl::IsDataLoss(status)) return status;
-    const absl::Status rebuilt = RebuildSstIndex(
-        PathOf(name), [&](const std::string&) { return KeepAside(name); });
-    if (absl::IsDataLoss(rebuilt)) return status;
-    RETURN_IF_ERROR(rebuilt);
-    report_.done.push_back(absl::StrCat(
-        PathOf(name), " has a damaged index: rebuilt it from the file's data"));
-    return absl::OkStatus();
-  }
-
   // Removes files from the MANIFEST that RocksDB could not open.
-  absl::Status RemoveUnreadable(const std::vector<ListedFile>& files) {
-    std::vector<ListedFile> unreadable;
-    for (const ListedFile& file : files) {
-      const std::string path = PathOf(file.name);
+  absl::Status RemoveUnreadable(const Files& files) {
+    Files unreadable;
+    for (const auto& file : files) {
+      const std::string path = PathOf(file.relative_filename);
       std::error_code error;
       const uint64_t size = fs::file_size(path, error);
       absl::Status status;
@@ -222,44 +190,31 @@ class Repair {
         status = absl::DataLossError(
             absl::StrCat("it has ", size, " bytes instead of ", file.size));
       } else {
-        status = CheckOrRebuild(file.name);
+        status = CheckSst(path);
       }
       if (status.ok()) continue;
       if (!absl::IsDataLoss(status)) return status;
       unreadable.push_back(file);
-      report_.lost.push_back(absl::StrCat(path, " (", file.size,
-                                          " bytes, family \"", file.family,
-                                          "\"): ", status.message()));
+      report_.lost.push_back(
+          absl::StrCat(path, " (", file.size, " bytes, family \"",
+                       file.column_family_name, "\"): ", status.message()));
     }
     return RemoveListed(unreadable);
   }
 
-  absl::Status RemoveListed(const std::vector<ListedFile>& files) {
+  absl::Status RemoveListed(const Files& files) {
     if (files.empty()) return absl::OkStatus();
     ASSIGN_OR_RETURN(const std::string manifest, FindManifest(directory_));
-    RETURN_IF_ERROR(KeepAside(fs::path(manifest).filename()));
-    for (const ListedFile& file : files) {
+    RETURN_IF_ERROR(KeepFile(manifest, report_.aside));
+    for (const auto& file : files) {
       RETURN_IF_ERROR(RemoveFromManifest(directory_, file));
-      const std::string path = PathOf(file.name);
-      if (FileExists(path)) RETURN_IF_ERROR(Drop(path, file.name));
+      RETURN_IF_ERROR(Drop(PathOf(file.relative_filename)));
     }
     return SyncDirectory(directory_);
   }
 
-  // Makes a MANIFEST from all files that can be read.
+  // Makes a MANIFEST from all files that can be read whole.
   absl::Status RebuildManifest(const absl::Status& reason) {
-    ASSIGN_OR_RETURN(const auto names, NamesIn(directory_));
-    for (const std::string& name : names) {
-      if (!absl::EndsWith(name, ".sst")) continue;
-      // RocksDB would drop these, too, without a report.
-      absl::Status status = CheckOrRebuild(name);
-      if (status.ok()) status = VerifySst(PathOf(name));
-      if (status.ok()) continue;
-      if (!absl::IsDataLoss(status)) return status;
-      report_.lost.push_back(
-          absl::StrCat(PathOf(name), ": ", status.message()));
-      RETURN_IF_ERROR(Drop(PathOf(name), name));
-    }
     ASSIGN_OR_RETURN(const WalCheck wal,
                      CheckWal(directory_, SyncedMark::Read(directory_)));
     for (const WalDamage& damage : wal.damage) {
@@ -277,25 +232,22 @@ class Repair {
     return absl::OkStatus();
   }
 
-  // RocksDB learns the families from files of keys and values, and drops the
-  // log's data of others. Adds a file that deletes a key which does not exist
-  // to each family without files. A separate database makes these files, so
-  // that their changes have low numbers and all changes of the store take
-  // precedence.
+  // Adds a file that deletes a key which does not exist to each family without
+  // readable files, because RocksDB drops the log's data of such families. A
+  // separate database makes these files.
   absl::Status AddEmptyFiles() {
-    ASSIGN_OR_RETURN(const auto names, NamesIn(directory_));
+    ASSIGN_OR_RETURN(const auto entries, ListDirectory(directory_));
     std::set<std::string> present;
     uint64_t number = 0;
-    for (const std::string& name : names) {
-      number = std::max(number, NumberOf(name));
-      if (!absl::EndsWith(name, ".sst")) continue;
-      ASSIGN_OR_RETURN(const std::string family, FamilyOf(PathOf(name)));
-      present.insert(family);
+    for (const DirectoryEntry& entry : entries) {
+      number = std::max(number, NumberOf(entry.name));
+      if (!absl::EndsWith(entry.name, ".sst")) continue;
+      const auto family = FamilyOf(PathOf(entry.name));
+      if (family.ok()) present.insert(*family);
     }
-    const std::string scratch = PathOf(kScratch);
     std::vector<std::string> files;
     {
-      ASSIGN_OR_RETURN(const auto database, Database::Open(scratch));
+      ASSIGN_OR_RETURN(const auto database, Database::Open(PathOf(kScratch)));
       Changes changes(database.get());
       for (const Family family :
            {Family::kDefault, Family::kLog, Family::kTimes, Family::kChunks}) {
@@ -312,38 +264,40 @@ class Repair {
       RETURN_IF_ERROR(
           RenameFile(file, PathOf(absl::StrFormat("%06d.sst", ++number))));
     }
-    std::error_code ignored;
-    fs::remove_all(scratch, ignored);
+    RemoveScratch();
     return SyncDirectory(directory_);
   }
 
-  // Moves the files that RocksDB set aside.
+  // Moves the files that RocksDB set aside: those that it replaced, and files
+  // of keys and values of which it cannot read a part.
   absl::Status TakeLost() {
-    const std::string lost = PathOf(kLost);
+    const std::string lost = PathOf("lost");
     if (!FileExists(lost)) return absl::OkStatus();
-    ASSIGN_OR_RETURN(const auto names, NamesIn(lost));
-    for (const std::string& name : names) {
-      const std::string path = absl::StrCat(lost, "/", name);
-      if (!absl::EndsWith(name, ".sst")) {
-        RETURN_IF_ERROR(MoveAside(path, name));
-        continue;
+    ASSIGN_OR_RETURN(const auto entries, ListDirectory(lost));
+    for (const DirectoryEntry& entry : entries) {
+      if (absl::EndsWith(entry.name, ".sst")) {
+        report_.lost.push_back(
+            absl::StrCat(PathOf(entry.name), ": cannot be read"));
       }
-      RETURN_IF_ERROR(Drop(path, name));
-      report_.lost.push_back(absl::StrCat(PathOf(name), ": cannot be read"));
+      RETURN_IF_ERROR(Drop(absl::StrCat(lost, "/", entry.name)));
     }
     std::error_code ignored;
     fs::remove(lost, ignored);
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::unique_ptr<Database>> OpenDatabase() {
-    auto database = Database::Open(directory_);
-    if (!absl::IsDataLoss(database.status())) return database;
-    // The MANIFEST can be read, but RocksDB does not accept the files.
-    ASSIGN_OR_RETURN(lock_, StoreLock::Acquire(directory_));
-    RETURN_IF_ERROR(RebuildManifest(database.status()));
+  absl::Status OpenDatabase() {
     lock_ = nullptr;
-    return Database::Open(directory_);
+    auto database = Database::Open(directory_);
+    if (absl::IsDataLoss(database.status())) {
+      // The MANIFEST can be read, but RocksDB does not accept the files.
+      ASSIGN_OR_RETURN(lock_, StoreLock::Acquire(directory_));
+      RETURN_IF_ERROR(RebuildManifest(database.status()));
+      lock_ = nullptr;
+      database = Database::Open(directory_);
+    }
+    ASSIGN_OR_RETURN(database_, std::move(database));
+    return absl::OkStatus();
   }
 
   // Only the process that repairs the write-ahead log knows about its losses.
@@ -378,8 +332,8 @@ class Repair {
     {
       ASSIGN_OR_RETURN(const auto lock, StoreLock::Acquire(directory_));
       ASSIGN_OR_RETURN(Listing listing, ListFiles(directory_));
-      std::erase_if(listing.files, [&](const ListedFile& file) {
-        return file.family != name;
+      std::erase_if(listing.files, [&](const auto& file) {
+        return file.column_family_name != name;
       });
       RETURN_IF_ERROR(RemoveListed(listing.files));
     }
@@ -398,7 +352,7 @@ class Repair {
   const std::function<void(uint64_t)>& progress_;
   std::unique_ptr<StoreLock> lock_;  // while files are changed
   std::unique_ptr<Database> database_;
-  std::vector<std::string> dropped_;  // paths of files in report_.aside
+  std::vector<std::string> dropped_;  // their paths in report_.aside
   RepairReport report_;
 };
 

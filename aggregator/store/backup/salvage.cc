@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -17,50 +18,44 @@ namespace {
 // Keys are compared up to this size in the search for the end of damage.
 constexpr size_t kSearchedBytes = 64;
 
-// A key as a number of kSearchedBytes digits of base 256.
-class Place {
- public:
-  explicit Place(std::string key) : digits_(std::move(key)) {
-    digits_.resize(kSearchedBytes, '\0');
-  }
-  const std::string& key() const { return digits_; }
+std::string WithBit(std::string key, size_t bit, bool value) {
+  const int mask = 0x80 >> bit % 8;
+  char& byte = key[bit / 8];
+  byte = static_cast<char>(value ? byte | mask : byte & ~mask);
+  return key;
+}
 
-  // Returns the place 2^bit further; std::nullopt beyond the last one.
-  std::optional<Place> Plus(size_t bit) const {
-    Place sum = *this;
-    unsigned carry = 1u << bit % 8;
-    for (size_t i = kSearchedBytes - bit / 8; carry > 0; carry >>= 8) {
-      if (i == 0) return std::nullopt;
-      --i;
-      carry += static_cast<uint8_t>(sum.digits_[i]);
-      sum.digits_[i] = static_cast<char>(carry & 0xFF);
-    }
-    return sum;
-  }
-
- private:
-  std::string digits_;
-};
-
-// Returns the first place after `from` at which the iterator reads a key or
-// finds the end; std::nullopt if there is none. The places before it cannot be
-// read. Several damaged blocks may count as one.
-std::optional<Place> EndOfDamage(rocksdb::Iterator* entry, Place from) {
-  const auto is_readable = [&](const std::optional<Place>& place) {
-    if (!place.has_value()) return false;
-    entry->Seek(place->key());
+// Returns the first key after `key`, behind which damage begins, at which an
+// iterator reads a key or finds the end; std::nullopt if there is none. Several
+// damaged blocks may count as one.
+std::optional<std::string> EndOfDamage(const Database& database, Family family,
+                                       std::string key) {
+  constexpr size_t kBits = kSearchedBytes * 8;
+  key.resize(kSearchedBytes, '\0');
+  const auto is_readable = [&](const std::string& at) {
+    const auto entry = database.Iterate(family);
+    entry->Seek(at);
     return entry->status().ok();
   };
-  constexpr size_t kBits = kSearchedBytes * 8;
-  size_t bit = 0;
-  while (bit < kBits && !is_readable(from.Plus(bit))) ++bit;
-  if (bit == kBits) return std::nullopt;
-  // The largest unreadable place, from its highest bit down.
-  while (bit-- > 0) {
-    const std::optional<Place> next = from.Plus(bit);
-    if (!is_readable(next)) from = *next;
+  // Keys are compared as numbers. From the last bit to the first, each 0
+  // becomes 1 until the key can be read.
+  size_t bit = kBits;
+  bool is_found = false;
+  while (!is_found && bit > 0) {
+    std::string next = WithBit(key, --bit, true);
+    is_found = next != key && is_readable(next);
+    key = std::move(next);
   }
-  return from.Plus(0);
+  if (!is_found) return std::nullopt;
+  // The end has this bit. Finds the bits behind it, from the highest down.
+  std::string end = key;
+  for (size_t i = bit + 1; i < kBits; ++i) key = WithBit(key, i, false);
+  if (is_readable(key)) return key;
+  while (++bit < kBits) {
+    std::string next = WithBit(key, bit, true);
+    (is_readable(next) ? end : key) = std::move(next);
+  }
+  return end;
 }
 
 std::string TextOf(absl::string_view key) {
@@ -75,7 +70,8 @@ absl::StatusOr<Salvage> SalvageFamily(const Database& database, Family family,
   rocksdb::SstFileWriter writer(
       rocksdb::EnvOptions(), rocksdb::Options(rocksdb::DBOptions(), options));
   Salvage salvage;
-  const auto entry = database.Iterate(family);
+  // An iterator that has found damage may keep the error.
+  auto entry = database.Iterate(family);
   std::string last;
   entry->SeekToFirst();
   for (;;) {
@@ -90,19 +86,16 @@ absl::StatusOr<Salvage> SalvageFamily(const Database& database, Family family,
     const absl::Status status = FromRocksDb(entry->status(), "read");
     if (status.ok()) break;
     if (!absl::IsDataLoss(status)) return status;
-    const std::optional<Place> end = EndOfDamage(entry.get(), Place(last));
-    const std::string lost = absl::StrCat(
+    const std::optional<std::string> end = EndOfDamage(database, family, last);
+    std::string& lost = salvage.lost.emplace_back(absl::StrCat(
         "cannot read the keys of the family \"",
-        database.family(family)->GetName(), "\" after ", TextOf(last));
-    if (!end.has_value()) {
-      salvage.lost.push_back(lost);
-      break;
+        database.family(family)->GetName(), "\" after ", TextOf(last)));
+    if (!end.has_value()) break;
+    entry = database.Iterate(family);
+    entry->Seek(*end);
+    if (entry->Valid()) {
+      absl::StrAppend(&lost, " and before ", TextOf(ToView(entry->key())));
     }
-    entry->Seek(end->key());
-    salvage.lost.push_back(
-        entry->Valid()
-            ? absl::StrCat(lost, " and before ", TextOf(ToView(entry->key())))
-            : lost);
   }
   if (salvage.keys > 0) {
     RETURN_IF_ERROR(FromRocksDb(writer.Finish(), "write a file"));

@@ -18,6 +18,12 @@ std::string PathIn(const std::string& directory) {
   return absl::StrCat(directory, "/fleetperf-synced");
 }
 
+// The fingerprint distinguishes a record from a part of one.
+std::string RecordOf(const CommitMark& mark) {
+  const std::string encoded = EncodeCommitMark(mark);
+  return absl::StrCat(encoded, BigEndian(Fingerprint(encoded)));
+}
+
 }  // namespace
 
 std::string EncodeCommitMark(const CommitMark& mark) {
@@ -47,13 +53,10 @@ SyncedMark::~SyncedMark() {
 
 void SyncedMark::Set(const CommitMark& mark) {
   if (file_ < 0) return;
-  const std::string encoded = EncodeCommitMark(mark);
   // The record is smaller than a sector, so it is replaced atomically.
-  const std::string record =
-      absl::StrCat(encoded, BigEndian(Fingerprint(encoded)));
+  const std::string record = RecordOf(mark);
   const ssize_t written = ::pwrite(file_, record.data(), record.size(), 0);
   if (written == static_cast<ssize_t>(record.size())) return;
-  // Read() rejects a partial record, because its fingerprint does not match.
   log_.Warn("write",
             absl::StrCat("cannot write ", path_, ": ",
                          written < 0 ? std::system_category().message(errno)
@@ -62,16 +65,12 @@ void SyncedMark::Set(const CommitMark& mark) {
 
 CommitMark SyncedMark::Read(const std::string& directory) {
   const auto record = ReadFile(PathIn(directory));
-  if (!record.ok()) return {};
   CommitMark mark;
-  const std::string encoded = EncodeCommitMark(mark);
-  absl::string_view rest = *record;
-  const absl::string_view bytes = rest.substr(0, encoded.size());
-  rest.remove_prefix(bytes.size());
-  uint64_t fingerprint = 0;
-  const bool is_mark = ParseCommitMark(bytes, &mark) &&
-                       GetBigEndian(&rest, &fingerprint) &&
-                       fingerprint == Fingerprint(bytes);
+  const size_t size = EncodeCommitMark(mark).size();
+  const bool is_mark =
+      record.ok() &&
+      ParseCommitMark(absl::string_view(*record).substr(0, size), &mark) &&
+      *record == RecordOf(mark);
   return is_mark ? mark : CommitMark{};
 }
 

@@ -73,7 +73,6 @@ absl::StatusOr<std::unique_ptr<Database>> Database::OpenForReading(
 
 Database::Database(std::string directory, OpenedDatabase opened)
     : directory_(std::move(directory)),
-      synced_(opened.synced),
       wal_(std::move(opened.wal)),
       missing_(std::move(opened.missing)),
       lock_(std::move(opened.lock)),

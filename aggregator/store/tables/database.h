@@ -23,7 +23,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "aggregator/store/tables/commit_mark.h"
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/machine_versions.h"
 #include "aggregator/store/tables/store_lock.h"
@@ -116,13 +115,11 @@ class Database {
       const std::string& directory);
   ~Database();
 
-  // The state of the write-ahead log before the database was opened.
-  // missing() is DataLoss if a file of the log, or of the data that was once in
-  // it, is missing.
+  // The state of the write-ahead log before the database was opened, and
+  // DataLoss if a file of the log, or of the data that was once in it, is
+  // missing.
   const WalCheck& wal() const { return wal_; }
   const absl::Status& missing() const { return missing_; }
-  // The last commit known to have been synced before the database was opened.
-  const CommitMark& synced() const { return synced_; }
 
   const std::string& directory() const { return directory_; }
 
@@ -210,7 +207,6 @@ class Database {
   absl::Status MakeLogReplaceable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(log_mutex_);
 
   const std::string directory_;
-  const CommitMark synced_;
   const WalCheck wal_;
   const absl::Status missing_;
   const std::unique_ptr<StoreLock> lock_;

@@ -115,8 +115,8 @@ std::vector<std::string> LostCommits(const Database& database,
   if (wal.last.has_value() && wal.last->commits > last.commits) {
     last = *wal.last;
   }
-  const CommitMark& synced = database.synced();
-  if (synced.commits > last.commits && !wal.end_is_damaged) {
+  const CommitMark& synced = wal.synced;
+  if (synced.commits > last.commits) {
     lost.push_back(Describe({.commits = synced.commits - last.commits,
                              .batches = synced.batches - last.batches,
                              .after = last.received,
@@ -143,24 +143,8 @@ absl::Status KeepLostCommits(Database* database,
 }
 
 absl::Status KeepNumbersInUse(Database* database, OnDamage on_damage) {
-  ASSIGN_OR_RETURN(NumbersInUse numbers,
+  ASSIGN_OR_RETURN(const NumbersInUse numbers,
                    FindNumbersInUse(*database, on_damage));
-  uint32_t last_machine = 0;
-  for (const auto& [machine, shape] : numbers.collected) {
-    last_machine = std::max(last_machine, machine);
-  }
-  // The last machine may have only losses. No shape has the number 0.
-  if (numbers.last_machine > last_machine) {
-    numbers.collected.emplace(numbers.last_machine, 0);
-  }
-  RETURN_IF_ERROR(
-      database->ForEach(Family::kDefault, CollectedKey(0, 0).substr(0, 1),
-                        [&](absl::string_view key, absl::string_view) {
-                          uint32_t machine = 0;
-                          uint32_t shape = 0;
-                          if (!ParseCollectedKey(key, &machine, &shape)) return;
-                          numbers.collected.erase({machine, shape});
-                        }));
   Changes changes(database);
   for (const auto& [machine, shape] : numbers.collected) {
     changes.Put(Family::kDefault, CollectedKey(machine, shape), "");
@@ -197,39 +181,43 @@ void LostDefinitions::Begin() {
   end_ = clock_.Monotonic() + kMaxWait;
 }
 
-bool LostDefinitions::Ask(uint32_t epoch_number) {
-  absl::MutexLock lock(&mutex_);
-  return are_lost_ && asked_.insert(epoch_number).second;
+bool LostDefinitions::MustAsk(uint32_t epoch_number) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return are_lost_ && Find(epoch_number).end == absl::InfiniteDuration();
 }
 
 bool LostDefinitions::NoteReceived(uint32_t epoch_number) {
   absl::MutexLock lock(&mutex_);
   if (!are_lost_) return false;
-  ends_[epoch_number] = clock_.Monotonic() + kMaxSendTime;
-  waiting_.erase(epoch_number);
+  Epoch& epoch = epochs_[epoch_number];
+  epoch.end = clock_.Monotonic() + kMaxSendTime;
+  epoch.is_waiting = false;
   return true;
 }
 
-bool LostDefinitions::MayComeLocked(uint32_t epoch_number) const {
-  if (!are_lost_) return false;
-  const auto end = ends_.find(epoch_number);
-  return clock_.Monotonic() <
-         (end != ends_.end() ? std::min(end->second, end_) : end_);
+bool LostDefinitions::MayComeLocked(const Epoch& epoch) const {
+  return are_lost_ && clock_.Monotonic() < std::min(epoch.end, end_);
+}
+
+LostDefinitions::Epoch LostDefinitions::Find(uint32_t epoch_number) const {
+  const auto epoch = epochs_.find(epoch_number);
+  return epoch != epochs_.end() ? epoch->second : Epoch();
 }
 
 bool LostDefinitions::MayCome(uint32_t epoch_number) const {
   absl::ReaderMutexLock lock(&mutex_);
-  return MayComeLocked(epoch_number);
+  return MayComeLocked(Find(epoch_number));
 }
 
 void LostDefinitions::Wait(uint32_t epoch_number) {
   absl::MutexLock lock(&mutex_);
-  waiting_.insert(epoch_number);
+  epochs_[epoch_number].is_waiting = true;
 }
 
 bool LostDefinitions::IsWaiting(uint32_t epoch_number) const {
   absl::ReaderMutexLock lock(&mutex_);
-  return waiting_.contains(epoch_number) && MayComeLocked(epoch_number);
+  const Epoch epoch = Find(epoch_number);
+  return epoch.is_waiting && MayComeLocked(epoch);
 }
 
 absl::Status LostDefinitions::EndWaiting() {
@@ -237,9 +225,7 @@ absl::Status LostDefinitions::EndWaiting() {
     absl::MutexLock lock(&mutex_);
     if (!are_lost_ || clock_.Monotonic() < end_) return absl::OkStatus();
     are_lost_ = false;
-    asked_.clear();
-    waiting_.clear();
-    ends_.clear();
+    epochs_.clear();
   }
   Changes changes(&database_);
   changes.Delete(Family::kDefault, LostDefinitionsKey());

@@ -9,7 +9,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -61,9 +60,9 @@ class LostDefinitions {
   // Records durably that commits are lost.
   absl::Status Note();
 
-  // Returns whether to ask the epoch's agent for its definitions: true on the
-  // first call for each epoch while definitions may be lost.
-  bool Ask(uint32_t epoch_number);
+  // Returns whether to ask the epoch's agent for its definitions: they may be
+  // lost, and it has sent none.
+  bool MustAsk(uint32_t epoch_number) const;
   // Records that the agent has sent definitions of the epoch. Returns whether
   // definitions may be lost.
   bool NoteReceived(uint32_t epoch_number);
@@ -78,8 +77,15 @@ class LostDefinitions {
   absl::Status EndWaiting();
 
  private:
+  struct Epoch {
+    bool is_waiting = false;
+    // The time until which definitions may arrive, if its agent has sent some.
+    absl::Duration end = absl::InfiniteDuration();
+  };
+
   void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool MayComeLocked(uint32_t epoch_number) const
+  Epoch Find(uint32_t epoch_number) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  bool MayComeLocked(const Epoch& epoch) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 
   Database& database_;
@@ -87,11 +93,7 @@ class LostDefinitions {
   mutable absl::Mutex mutex_;
   bool are_lost_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Duration end_ ABSL_GUARDED_BY(mutex_);  // Clock::Monotonic()
-  absl::flat_hash_set<uint32_t> asked_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_set<uint32_t> waiting_ ABSL_GUARDED_BY(mutex_);
-  // The time until which an epoch's definitions may arrive, for epochs whose
-  // agents have sent some.
-  absl::flat_hash_map<uint32_t, absl::Duration> ends_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<uint32_t, Epoch> epochs_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fleetperf::aggregator

@@ -2,14 +2,15 @@
 
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
-#include <rocksdb/metadata.h>
 #include <rocksdb/options.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -53,15 +54,14 @@ absl::StatusOr<Listing> ListFiles(const std::string& directory) {
       rocksdb::DB::Open(options, scratch, families, &handles, &opened);
   if (!status.ok()) return CannotOpen(directory, status);
   const std::unique_ptr<rocksdb::DB> database(opened);
-  Listing listing{.last_change = database->GetLatestSequenceNumber()};
-  std::vector<rocksdb::LiveFileMetaData> files;
-  database->GetLiveFilesMetaData(&files);
-  for (const auto& file : files) {
-    listing.files.push_back(
-        {.name = std::string(absl::StripPrefix(file.name, "/")),
-         .family = file.column_family_name,
-         .size = file.size});
-  }
+  Listing listing{.manifest = path,
+                  .last_change = database->GetLatestSequenceNumber()};
+  RETURN_IF_ERROR(ReadWalFile(
+      path, [](uint64_t, absl::string_view) { return absl::OkStatus(); },
+      [&](const WalRange& gap, bool) {
+        if (!listing.damage.has_value()) listing.damage = gap.offset;
+      }));
+  database->GetLiveFilesMetaData(&listing.files);
   for (auto* handle : handles) database->DestroyColumnFamilyHandle(handle);
   return listing;
 }
@@ -84,15 +84,17 @@ absl::StatusOr<std::string> FindManifest(const std::string& directory) {
       absl::StrCat(path, ", which CURRENT names, is missing"));
 }
 
-absl::StatusOr<std::optional<uint64_t>> FindManifestDamage(
-    const std::string& path) {
-  std::optional<uint64_t> damage;
-  RETURN_IF_ERROR(ReadWalFile(
-      path, [](uint64_t, absl::string_view) { return absl::OkStatus(); },
-      [&](const WalRange& gap, bool) {
-        if (!damage.has_value()) damage = gap.offset;
-      }));
-  return damage;
+bool HasData(const std::string& directory) {
+  const auto entries = ListDirectory(directory);
+  if (!entries.ok()) return false;
+  return std::any_of(entries->begin(), entries->end(),
+                     [](const DirectoryEntry& entry) {
+                       absl::string_view name = entry.name;
+                       uint64_t number = 0;
+                       return (absl::ConsumeSuffix(&name, ".sst") ||
+                               absl::ConsumeSuffix(&name, ".log")) &&
+                              absl::SimpleAtoi(name, &number);
+                     });
 }
 
 }  // namespace fleetperf::aggregator

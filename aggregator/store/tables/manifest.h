@@ -5,6 +5,8 @@
 #ifndef FLEETPERF_AGGREGATOR_STORE_TABLES_MANIFEST_H_
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_MANIFEST_H_
 
+#include <rocksdb/metadata.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,32 +16,28 @@
 
 namespace fleetperf::aggregator {
 
-// A file of keys and values that a database uses.
-struct ListedFile {
-  std::string name;  // "000012.sst"
-  std::string family;
-  uint64_t size = 0;  // bytes
-};
 struct Listing {
-  std::vector<ListedFile> files;
+  std::string manifest;  // its path
+  // The files of keys and values that the database uses.
+  std::vector<rocksdb::LiveFileMetaData> files;
   // The number of the last change that is in these files, or was in a log when
   // the last of them was added.
   uint64_t last_change = 0;
+  // The offset of the first damage. RocksDB takes damage at the end for a write
+  // that a power cut interrupted, and lists what is before it.
+  std::optional<uint64_t> damage;
 };
 // Returns what the MANIFEST of the database in `directory` lists, even if files
-// are missing or damaged. DataLoss if the MANIFEST cannot be read. RocksDB
-// takes damage at its end for a write that a power cut interrupted, and reads
-// what is before it; see FindManifestDamage.
+// are missing or damaged. DataLoss if the MANIFEST cannot be read.
 absl::StatusOr<Listing> ListFiles(const std::string& directory);
 
 // Returns the path of the MANIFEST that the file CURRENT names. DataLoss if
 // CURRENT is missing or damaged, or the MANIFEST does not exist.
 absl::StatusOr<std::string> FindManifest(const std::string& directory);
 
-// Returns the offset of the first damage in a MANIFEST; std::nullopt if it is
-// whole.
-absl::StatusOr<std::optional<uint64_t>> FindManifestDamage(
-    const std::string& path);
+// Returns whether `directory` has files of keys and values, or of a write-ahead
+// log. An interrupted first start leaves neither.
+bool HasData(const std::string& directory);
 
 }  // namespace fleetperf::aggregator
 

@@ -11,9 +11,9 @@
 #include <system_error>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "aggregator/store/tables/commit_mark.h"
 #include "aggregator/store/tables/copy_file.h"
 #include "aggregator/store/tables/manifest.h"
 #include "aggregator/store/tables/partial_restore.h"
@@ -70,53 +70,33 @@ class BackgroundErrors : public rocksdb::EventListener {
 };
 
 // Returns DataLoss if `directory` has data but no file CURRENT. RocksDB would
-// take it for a new directory and delete the data. An interrupted first start
-// leaves neither kind of file.
+// take it for a new directory and delete the data.
 absl::Status CheckCurrent(const std::string& directory) {
-  std::error_code error;
-  if (std::filesystem::exists(directory + "/CURRENT", error)) {
+  if (FileExists(directory + "/CURRENT") || !HasData(directory)) {
     return absl::OkStatus();
   }
-  for (const auto& file :
-       std::filesystem::directory_iterator(directory, error)) {
-    const std::string extension = file.path().extension();
-    const std::string number = file.path().stem();
-    if ((extension != ".sst" && extension != ".log") ||
-        number.find_first_not_of("0123456789") != std::string::npos) {
-      continue;
-    }
-    return absl::DataLossError(
-        absl::StrCat("the store in ", directory,
-                     " has data, but the file CURRENT is missing"));
-  }
-  return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("the store in ", directory,
+                   " has data, but the file CURRENT is missing"));
 }
 
-absl::Status ReadWal(const std::string& directory, OpenedDatabase* opened) {
-  opened->synced = SyncedMark::Read(directory);
-  ASSIGN_OR_RETURN(opened->wal, CheckWal(directory, opened->synced));
-  return absl::OkStatus();
-}
-
-// If records at the end of the MANIFEST may be lost, logs this, and calls
-// `keep` with the paths of the MANIFEST and of files that it does not list.
-// Sets `missing` if changes before those of the log are in no listed file.
-absl::Status CheckManifest(
-    const std::string& directory,
-    absl::FunctionRef<absl::Status(const std::string& path)> keep,
-    OpenedDatabase* opened) {
-  const auto manifest = FindManifest(directory);
-  if (!manifest.ok()) return absl::OkStatus();  // opening reports it
-  ASSIGN_OR_RETURN(const auto damage, FindManifestDamage(*manifest));
+// If records at the end of the MANIFEST may be lost, logs this, and returns the
+// paths of the MANIFEST and of files that it does not list, which RocksDB
+// deletes when it opens the database. Sets `missing` if changes before those of
+// the log are in no listed file.
+absl::StatusOr<std::vector<std::string>> CheckManifest(
+    const std::string& directory, OpenedDatabase* opened) {
+  std::vector<std::string> to_keep;
   const auto listing = ListFiles(directory);
-  if (absl::IsDataLoss(listing.status())) return absl::OkStatus();
+  if (absl::IsDataLoss(listing.status())) return to_keep;  // opening reports it
   RETURN_IF_ERROR(listing.status());
+  const std::string& manifest = listing->manifest;
   const std::string aside = absl::StrCat(
       "; when the store is opened, it and the files that it does not list are "
       "kept in ",
       DamagedFilesIn(directory));
-  if (damage.has_value()) {
-    LogWarning(*manifest, " cannot be read from byte ", *damage,
+  if (listing->damage.has_value()) {
+    LogWarning(manifest, " cannot be read from byte ", *listing->damage,
                " on: a power cut interrupted a write to it, or it is damaged "
                "and acknowledged batches may be missing",
                aside);
@@ -125,41 +105,44 @@ absl::Status CheckManifest(
   if (opened->wal.first_change.value_or(next) > next) {
     opened->missing = absl::DataLossError(absl::StrCat(
         "the changes ", next, " to ", *opened->wal.first_change - 1,
-        " of the store are neither in the files that ", *manifest,
+        " of the store are neither in the files that ", manifest,
         " lists nor in the write-ahead log, so acknowledged batches may be "
         "lost",
         aside));
-  } else if (!damage.has_value()) {
-    return absl::OkStatus();
   }
+  if (opened->missing.ok() && !listing->damage.has_value()) return to_keep;
   std::set<std::string> listed;
-  for (const ListedFile& file : listing->files) listed.insert(file.name);
+  for (const auto& file : listing->files) {
+    listed.insert(file.relative_filename);
+  }
   ASSIGN_OR_RETURN(const auto entries, ListDirectory(directory));
   for (const DirectoryEntry& entry : entries) {
-    // RocksDB deletes these when it opens the database.
-    if (!absl::EndsWith(entry.name, ".sst") || listed.contains(entry.name)) {
-      continue;
+    if (absl::EndsWith(entry.name, ".sst") && !listed.contains(entry.name)) {
+      to_keep.push_back(absl::StrCat(directory, "/", entry.name));
     }
-    RETURN_IF_ERROR(keep(absl::StrCat(directory, "/", entry.name)));
   }
-  return keep(*manifest);
+  to_keep.push_back(manifest);
+  return to_keep;
+}
+
+// Reads the write-ahead log and the MANIFEST before RocksDB does. Returns the
+// files to keep; see CheckManifest.
+absl::StatusOr<std::vector<std::string>> Check(const std::string& directory,
+                                               OpenedDatabase* opened) {
+  ASSIGN_OR_RETURN(opened->wal,
+                   CheckWal(directory, SyncedMark::Read(directory)));
+  return CheckManifest(directory, opened);
 }
 
 // Rebuilds indexes of files, and logs each. Returns false if none is rebuilt.
 absl::StatusOr<bool> RebuildIndexes(const std::string& directory) {
-  const auto listing = ListFiles(directory);
-  if (!listing.ok()) return false;  // the MANIFEST is damaged
-  std::vector<std::string> paths;
-  for (const ListedFile& file : listing->files) {
-    paths.push_back(absl::StrCat(directory, "/", file.name));
-  }
-  ASSIGN_OR_RETURN(const auto rebuilt,
-                   RebuildSstIndexes(paths, DamagedFilesIn(directory)));
+  const std::string kept = DamagedFilesIn(directory);
+  ASSIGN_OR_RETURN(const auto rebuilt, RebuildSstIndexes(directory, kept));
   for (const std::string& path : rebuilt) {
     LogError(path,
              " has a damaged index: rebuilt it from the file's data, nothing "
              "is lost; the damaged file is kept in ",
-             DamagedFilesIn(directory));
+             kept);
   }
   return !rebuilt.empty();
 }
@@ -233,13 +216,10 @@ absl::StatusOr<OpenedDatabase> OpenDatabase(const std::string& directory) {
   ASSIGN_OR_RETURN(opened.lock, StoreLock::Acquire(directory));
   RETURN_IF_ERROR(CheckRestored(directory));
   RETURN_IF_ERROR(CheckCurrent(directory));
-  RETURN_IF_ERROR(ReadWal(directory, &opened));
-  RETURN_IF_ERROR(CheckManifest(
-      directory,
-      [&](const std::string& path) {
-        return KeepFile(path, DamagedFilesIn(directory));
-      },
-      &opened));
+  ASSIGN_OR_RETURN(const auto to_keep, Check(directory, &opened));
+  for (const std::string& path : to_keep) {
+    RETURN_IF_ERROR(KeepFile(path, DamagedFilesIn(directory)));
+  }
   RETURN_IF_ERROR(RepairWal(directory, opened.wal));
   opened.lock->ReleaseFile();
   RETURN_IF_ERROR(OpenForWriting(directory, &opened));
@@ -248,26 +228,24 @@ absl::StatusOr<OpenedDatabase> OpenDatabase(const std::string& directory) {
 
 absl::StatusOr<OpenedDatabase> OpenDatabaseForReading(
     const std::string& directory) {
-  std::error_code error;
   RETURN_IF_ERROR(CheckRestored(directory));
   RETURN_IF_ERROR(CheckCurrent(directory));
-  if (!std::filesystem::exists(directory + "/CURRENT", error)) {
+  if (!FileExists(directory + "/CURRENT")) {
     return absl::NotFoundError(
         absl::StrCat("there is no store in ", directory));
   }
   OpenedDatabase opened;
   // Without the lock, files could be deleted while they are read.
   ASSIGN_OR_RETURN(opened.lock, StoreLock::AcquireForReading(directory));
-  RETURN_IF_ERROR(ReadWal(directory, &opened));
-  RETURN_IF_ERROR(CheckManifest(
-      directory, [](const std::string&) { return absl::OkStatus(); }, &opened));
+  RETURN_IF_ERROR(Check(directory, &opened).status());
   rocksdb::DBOptions options = CommonOptions();
   options.wal_recovery_mode = kRecoveryMode;
   std::string repaired;
   const absl::Cleanup remove = [&] {
-    if (!repaired.empty()) std::filesystem::remove_all(repaired, error);
+    std::error_code ignored;
+    if (!repaired.empty()) std::filesystem::remove_all(repaired, ignored);
   };
-  if (!opened.wal.damage.empty() || opened.wal.torn.has_value()) {
+  if (!opened.wal.to_repair.empty()) {
     ASSIGN_OR_RETURN(repaired, MakeTemporaryDirectory());
     RETURN_IF_ERROR(CopyRepairedWal(opened.wal, repaired));
     options.wal_dir = repaired;

@@ -13,17 +13,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "aggregator/store/tables/commit_mark.h"
 #include "aggregator/store/tables/store_lock.h"
 #include "aggregator/store/tables/wal_check.h"
 
 namespace fleetperf::aggregator {
 
 struct OpenedDatabase {
-  // The last commit known to have been synced before, and the write-ahead log
-  // before it was repaired.
-  CommitMark synced;
-  WalCheck wal;
+  WalCheck wal;  // of the write-ahead log before it was repaired
   // DataLoss if a file of the log, or of the data that was once in it, is
   // missing.
   absl::Status missing;

@@ -151,11 +151,11 @@ absl::StatusOr<NumbersInUse> FindNumbersInUse(const Database& database,
           for (const uint32_t shape : DecodeShapes(value)) {
             numbers.collected.emplace(machine, shape);
           }
-        } else if (!ParseLossesKey(received.key, &machine, &epoch) &&
-                   !ParseFingerprintsKey(received.key, &epoch, &sequence)) {
+        } else if (ParseLossesKey(received.key, &machine, &epoch)) {
+          numbers.collected.emplace(machine, 0);
+        } else if (!ParseFingerprintsKey(received.key, &epoch, &sequence)) {
           return;
         }
-        numbers.last_machine = std::max(numbers.last_machine, machine);
         numbers.last_epoch = std::max(numbers.last_epoch, epoch);
       });
   if (!absl::IsDataLoss(status)) RETURN_IF_ERROR(status);

@@ -76,8 +76,8 @@ absl::Time NewestReceived(const Database& database);
 
 // The numbers used in chunks, losses and the list of fingerprints.
 struct NumbersInUse {
-  std::set<std::pair<uint32_t, uint32_t>> collected;  // MACHINE#, SHAPE#
-  uint32_t last_machine = 0;
+  // MACHINE#, SHAPE#. Losses have the shape 0, which is no shape's number.
+  std::set<std::pair<uint32_t, uint32_t>> collected;
   uint32_t last_epoch = 0;
 };
 // Collects the numbers in use. If the index is damaged, the rest of it is

@@ -3,7 +3,6 @@
 #include <optional>
 #include <utility>
 
-#include "aggregator/store/tables/wal_file.h"
 #include "base/coding.h"
 
 namespace fleetperf::aggregator {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "aggregator/store/tables/copy_file.h"
@@ -34,12 +35,6 @@ std::string KeyOf(const std::string& internal_key) {
   return internal_key.substr(0, internal_key.size() - kSstChangeSize);
 }
 
-void PutLittleEndian(uint32_t number, std::string* to) {
-  for (int shift = 0; shift < 32; shift += 8) {
-    to->push_back(static_cast<char>(number >> shift & 0xFF));
-  }
-}
-
 // Encodes an index as RocksDB does with the options of FamilyOptions(): for
 // each block, a short key that separates it from the next one, and its place;
 // then the offsets of these entries. Returns std::nullopt if a key has changes
@@ -57,13 +52,13 @@ std::optional<std::string> EncodeIndex(const std::vector<SstBlock>& blocks) {
       rocksdb::BytewiseComparator()->FindShortestSeparator(&shorter, next);
       if (shorter.size() <= separator.size()) separator = shorter;
     }
-    PutLittleEndian(static_cast<uint32_t>(index.size()), &offsets);
+    PutLittleEndian(index.size(), 4, &offsets);
     PutVarint(0, &index);  // bytes shared with the separator before
     PutBytes(separator, &index);
     PutVarint(blocks[i].offset, &index);
     PutVarint(blocks[i].size, &index);
   }
-  PutLittleEndian(static_cast<uint32_t>(blocks.size()), &offsets);
+  PutLittleEndian(blocks.size(), 4, &offsets);
   return absl::StrCat(index, offsets);
 }
 
@@ -111,23 +106,8 @@ absl::Status RepairChecksum(const std::string& path, size_t checksum,
   return DamagedElsewhere(path);
 }
 
-}  // namespace
-
-absl::Status CheckSst(const std::string& path) {
-  rocksdb::SstFileReader reader{rocksdb::Options()};
-  return FromRocksDb(reader.Open(path), "read a file");
-}
-
-absl::Status VerifySst(const std::string& path) {
-  rocksdb::SstFileReader reader{rocksdb::Options()};
-  rocksdb::Status status = reader.Open(path);
-  if (status.ok()) status = reader.VerifyChecksum();
-  return FromRocksDb(status, "read a file");
-}
-
-absl::Status RebuildSstIndex(
-    const std::string& path,
-    absl::FunctionRef<absl::Status(const std::string& path)> keep) {
+// Returns DataLoss, and leaves the file, if more than its index is damaged.
+absl::Status RebuildSstIndex(const std::string& path, const std::string& kept) {
   ASSIGN_OR_RETURN(std::string file, ReadFile(path));
   const std::vector<SstBlock> blocks = ReadSstBlocks(file);
   const auto index = EncodeIndex(blocks);
@@ -149,19 +129,35 @@ absl::Status RebuildSstIndex(
   }
   if (absl::IsDataLoss(status)) return DamagedElsewhere(path);
   RETURN_IF_ERROR(status);
-  RETURN_IF_ERROR(keep(path));
+  RETURN_IF_ERROR(KeepFile(path, kept));
   RETURN_IF_ERROR(RenameFile(rebuilt, path));
   return SyncDirectory(std::filesystem::path(path).parent_path().string());
 }
 
+}  // namespace
+
+absl::Status CheckSst(const std::string& path) {
+  rocksdb::SstFileReader reader{rocksdb::Options()};
+  return FromRocksDb(reader.Open(path), "read a file");
+}
+
+absl::Status VerifySst(const std::string& path) {
+  rocksdb::SstFileReader reader{rocksdb::Options()};
+  rocksdb::Status status = reader.Open(path);
+  if (status.ok()) status = reader.VerifyChecksum();
+  return FromRocksDb(status, "read a file");
+}
+
 absl::StatusOr<std::vector<std::string>> RebuildSstIndexes(
-    const std::vector<std::string>& paths, const std::string& kept) {
+    const std::string& directory, const std::string& kept) {
+  ASSIGN_OR_RETURN(const auto entries, ListDirectory(directory));
   std::vector<std::string> rebuilt;
-  for (const std::string& path : paths) {
-    if (!absl::IsDataLoss(CheckSst(path))) continue;
-    const absl::Status status = RebuildSstIndex(
-        path,
-        [&](const std::string& damaged) { return KeepFile(damaged, kept); });
+  for (const DirectoryEntry& entry : entries) {
+    const std::string path = absl::StrCat(directory, "/", entry.name);
+    if (!absl::EndsWith(path, ".sst") || !absl::IsDataLoss(CheckSst(path))) {
+      continue;
+    }
+    const absl::Status status = RebuildSstIndex(path, kept);
     if (absl::IsDataLoss(status)) continue;
     RETURN_IF_ERROR(status);
     rebuilt.push_back(path);

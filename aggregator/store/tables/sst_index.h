@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -18,21 +17,15 @@ absl::Status CheckSst(const std::string& path);
 // Returns DataLoss if a part of the file is not as it was written.
 absl::Status VerifySst(const std::string& path);
 
-// Writes the file again, with the index that its blocks of data have. The index
-// is a function of these, byte for byte, so RocksDB's checksum of the index,
-// which is in the file, proves that it is right. Calls `keep` with the path
-// before the file is replaced, and returns its error. Returns DataLoss, and
-// leaves the file, if RocksDB could not open the new one either: more than the
-// index is damaged.
-absl::Status RebuildSstIndex(
-    const std::string& path,
-    absl::FunctionRef<absl::Status(const std::string& path)> keep);
-
-// Rebuilds the indexes of those files that RocksDB cannot open. No process may
-// have their database open. Keeps the damaged files in the directory `kept`.
-// Returns the paths of the rebuilt files.
+// Rebuilds the indexes of those files in `directory` that RocksDB cannot open.
+// No process may have their database open. A file is written again with the
+// index that its blocks of data have. The index is a function of these, byte
+// for byte, so RocksDB's checksum of the index, which is in the file, proves
+// that it is right. Keeps the damaged files in the directory `kept`, and leaves
+// files of which more than the index is damaged. Returns the paths of the
+// rebuilt files.
 absl::StatusOr<std::vector<std::string>> RebuildSstIndexes(
-    const std::vector<std::string>& paths, const std::string& kept);
+    const std::string& directory, const std::string& kept);
 
 }  // namespace fleetperf::aggregator
 

@@ -13,62 +13,53 @@
 #include "aggregator/store/tables/copy_file.h"
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/log_index.h"
+#include "aggregator/store/tables/rocksdb_conversions.h"
+#include "base/coding.h"
 #include "base/os/files.h"
-#include "base/os/os_error.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr char kUnlogged[] = "unlogged";
 
-absl::string_view BytesOf(const rocksdb::Slice& slice) {
-  return absl::string_view(slice.data(), slice.size());
-}
+// A batch, or with the sequence 0 the creation of its epoch.
+struct LoggedTimes {
+  uint32_t epoch_number = 0;
+  uint64_t sequence = 0;
+  BatchTimes times;
+};
 
-// A write has at least its number and its count of changed keys.
-constexpr size_t kMinWriteSize = 12;
-
-// Extracts commits and batches from a write.
-class WriteContents : public rocksdb::WriteBatch::Handler {
- public:
-  struct Batch {
-    uint32_t epoch_number = 0;
-    uint64_t sequence = 0;
-    BatchTimes times;
-  };
-
+// What the check needs of a write.
+struct WriteContents : public rocksdb::WriteBatch::Handler {
   explicit WriteContents(absl::string_view write)
-      : first_key_(LittleEndian(write.substr(0, 8))),
-        keys_(LittleEndian(write.substr(8, 4))) {
+      : first_change(LittleEndian(write.substr(0, 8))),
+        next_change(first_change + LittleEndian(write.substr(8, 4))) {
     rocksdb::WriteBatch(std::string(write))
         .Iterate(this)
         .PermitUncheckedError();  // a write of something other than the store
+    first_change -= unlogged;
   }
 
-  // RocksDB numbers each changed key. The first number belongs to the write, or
-  // to unlogged changes before it; the next write continues the numbering.
-  uint64_t first_key() const { return first_key_ - unlogged_; }
-  uint64_t next_key() const { return first_key_ + keys_; }
-
-  const std::optional<CommitMark>& mark() const { return mark_; }
-  const std::vector<Batch>& batches() const { return batches_; }
-  // Epochs that the write creates. They have no batches yet.
-  const std::vector<uint32_t>& new_epochs() const { return new_epochs_; }
-
-  rocksdb::Status PutCF(uint32_t family, const rocksdb::Slice& key,
-                        const rocksdb::Slice& value) override {
-    if (family == static_cast<uint32_t>(Family::kDefault)) {
-      TakeDefault(BytesOf(key), BytesOf(value));
-    } else if (family == static_cast<uint32_t>(Family::kTimes)) {
-      Batch batch;
-      uint64_t fingerprint = 0;
-      if (ParseLogKey(BytesOf(key), &batch.epoch_number, &batch.sequence) &&
-          DecodeTimes(BytesOf(value), &batch.times, &fingerprint)) {
-        batches_.push_back(batch);
+  rocksdb::Status PutCF(uint32_t family, const rocksdb::Slice& key_slice,
+                        const rocksdb::Slice& value_slice) override {
+    const absl::string_view key = ToView(key_slice);
+    absl::string_view value = ToView(value_slice);
+    LoggedTimes batch;
+    uint64_t number = 0;
+    CommitMark read;
+    if (family == static_cast<uint32_t>(Family::kTimes)) {
+      if (ParseLogKey(key, &batch.epoch_number, &batch.sequence) &&
+          DecodeTimes(value, &batch.times, /*fingerprint=*/&number)) {
+        batches.push_back(batch);
       }
+    } else if (family != static_cast<uint32_t>(Family::kDefault)) {
+      return rocksdb::Status::OK();
+    } else if (key == CommitMarkKey()) {
+      if (ParseCommitMark(value, &read)) mark = read;
+    } else if (IsDurableKey(key) && ParseDurableKey(key, &batch.epoch_number) &&
+               GetBigEndian(&value, /*sequence=*/&number) && number == 0) {
+      batches.push_back(batch);
     }
     return rocksdb::Status::OK();
   }
@@ -81,59 +72,41 @@ class WriteContents : public rocksdb::WriteBatch::Handler {
   }
   // A write that was tried again has the data of each attempt.
   void LogData(const rocksdb::Slice& data) override {
-    absl::string_view text = BytesOf(data);
-    if (!absl::ConsumePrefix(&text, kUnlogged) ||
-        !GetBigEndian(&text, &unlogged_)) {
-      unlogged_ = 0;
-    }
+    absl::string_view text = ToView(data);
+    if (absl::ConsumePrefix(&text, kUnlogged)) GetBigEndian(&text, &unlogged);
   }
 
- private:
-  void TakeDefault(absl::string_view key, absl::string_view value) {
-    CommitMark mark;
-    uint32_t epoch_number = 0;
-    uint64_t sequence = 0;
-    if (key == CommitMarkKey()) {
-      if (ParseCommitMark(value, &mark)) mark_ = mark;
-    } else if (IsDurableKey(key) && ParseDurableKey(key, &epoch_number) &&
-               GetBigEndian(&value, &sequence) && sequence == 0) {
-      new_epochs_.push_back(epoch_number);
-    }
-  }
-
-  const uint64_t first_key_;
-  const uint64_t keys_;
-  uint32_t unlogged_ = 0;
-  std::optional<CommitMark> mark_;
-  std::vector<Batch> batches_;
-  std::vector<uint32_t> new_epochs_;
+  // RocksDB numbers each changed key. The first number belongs to the write, or
+  // to unlogged changes before it; the next write continues the numbering.
+  uint64_t first_change;
+  const uint64_t next_change;
+  uint32_t unlogged = 0;
+  std::optional<CommitMark> mark;
+  std::vector<LoggedTimes> batches;
 };
 
 // A place where data is missing, for any reason.
 struct Hole {
   WalDamage damage;
-  size_t file = 0;
-  bool blank = false;
-  bool is_at_end = true;             // at the end of its file
-  bool is_followed = false;          // by a write, perhaps in another file
-  bool is_whole = false;             // followed, and no write is missing
-  bool is_resolved = false;          // followed by a commit
+  uint64_t file = 0;  // its number
+  bool is_blank = false;
   std::optional<CommitMark> before;  // the last commit before the hole
 };
 
 // Scans the writes of all logs as one sequence.
 class Checker {
  public:
-  absl::Status Read(const std::vector<WalFile>& files) {
-    for (; file_ < files.size(); ++file_) {
-      path_ = files[file_].path;
+  explicit Checker(WalCheck* check) : check_(*check) {}
+
+  absl::Status Read() {
+    for (const auto& [number, path] : check_.files) {
+      file_ = number;
       RETURN_IF_ERROR(ReadWalFile(
-          path_,
+          path,
           [this](uint64_t offset, absl::string_view write) {
-            if (write.size() < kMinWriteSize) {
-              AddHole({.offset = offset, .size = write.size()},
-                      /*blank=*/false);
-            } else {
+            // RocksDB refuses shorter ones, which it has not written.
+            constexpr size_t kMinWriteSize = 12;
+            if (write.size() >= kMinWriteSize) {
               Take(offset, WriteContents(write));
             }
             return absl::OkStatus();
@@ -143,33 +116,28 @@ class Checker {
     return absl::OkStatus();
   }
 
-  void Judge(const CommitMark& synced, WalCheck* check) {
-    check->last = last_;
-    check->first_change = first_change_;
+  void Judge() {
+    const uint64_t last = check_.last.has_value() ? check_.last->commits : 0;
     // The last commit may not have been synced.
-    const uint64_t last = last_.has_value() ? last_->commits : 0;
-    const uint64_t known = std::max(synced.commits, last > 0 ? last - 1 : 0);
-    for (Hole& hole : holes_) {
-      // The hole is a failed write, for example on a full disk, after which
-      // RocksDB began another file.
-      if (hole.is_whole && (hole.is_at_end || hole.blank)) continue;
+    const uint64_t known =
+        std::max(check_.synced.commits, last > 0 ? last - 1 : 0);
+    const size_t before_end = resolved_;
+    if (check_.synced.commits > last) {
+      Resolve(check_.synced, /*present=*/0, /*present_batches=*/0);
+    }
+    for (size_t i = 0; i < holes_.size(); ++i) {
+      Hole& hole = holes_[i];
       const bool is_damage = hole.before.has_value()
                                  ? known > hole.before->commits
-                                 : hole.is_followed;
-      if (!is_damage) {
-        if (hole.is_followed || !hole.blank) {
-          check->torn = {.file = hole.file, .offset = hole.damage.range.offset};
-        }
-        return;
+                                 : i < followed_;
+      if (!is_damage) return AddTornEnd(hole);
+      if (i >= before_end && hole.before.has_value()) {
+        check_.last = check_.synced;
       }
-      if (!hole.is_resolved && hole.before.has_value()) {
-        SetCost(&hole.damage, *hole.before, synced, /*in_last=*/0);
-        check->end_is_damaged = true;
-      }
-      const bool costs_nothing = hole.damage.commits == 0;
-      if (costs_nothing && hole.blank) continue;
-      if (costs_nothing) hole.damage.epochs.clear();
-      check->damage.push_back(std::move(hole.damage));
+      WalDamage& damage = hole.damage;
+      if (damage.commits == 0) damage.epochs.clear();
+      if (damage.range.size > 0) check_.to_repair[damage.path] = UINT64_MAX;
+      check_.damage.push_back(std::move(damage));
     }
   }
 
@@ -181,97 +149,99 @@ class Checker {
     size_t holes = 0;  // number of holes before it
   };
 
-  void AddHole(const WalRange& range, bool blank) {
-    Hole& hole = holes_.emplace_back();
-    hole.damage.path = path_;
-    hole.damage.range = range;
-    hole.file = file_;
-    hole.blank = blank;
-    hole.before = last_;
-    if (last_.has_value()) hole.damage.after = last_->received;
+  // All files after that of `begin` belong to the torn end, too.
+  void AddTornEnd(const Hole& begin) {
+    for (auto file = check_.files.find(begin.file); file != check_.files.end();
+         ++file) {
+      check_.to_repair[file->second] =
+          file->first == begin.file ? begin.damage.range.offset : 0;
+    }
+  }
+
+  void AddHole(const WalRange& range, bool is_blank) {
+    holes_.push_back({.damage = {.path = check_.files[file_], .range = range},
+                      .file = file_,
+                      .is_blank = is_blank,
+                      .before = check_.last});
+    if (check_.last.has_value()) {
+      holes_.back().damage.after = check_.last->received;
+    }
   }
 
   void Take(uint64_t offset, const WriteContents& write) {
-    const std::optional<CommitMark>& mark = write.mark();
-    const bool all_resolved = holes_.empty() || holes_.back().is_resolved;
-    if (mark.has_value() && last_.has_value() && all_resolved &&
-        mark->commits > last_->commits + 1) {
-      AddHole({.offset = offset}, /*blank=*/false);
+    const std::optional<CommitMark>& last = check_.last;
+    if (write.first_change == next_change_) DropFailedWrites();
+    if (write.mark.has_value() && last.has_value() &&
+        resolved_ == holes_.size() && write.mark->commits > last->commits + 1) {
+      AddHole({.offset = offset}, /*is_blank=*/false);
     }
-    for (Hole& hole : holes_) {
-      if (!hole.is_followed) hole.is_whole = write.first_key() == next_key_;
-      hole.is_followed = true;
-      if (hole.file == file_) hole.is_at_end = false;
+    followed_ = holes_.size();
+    if (!next_change_.has_value() && holes_.empty()) {
+      check_.first_change = write.first_change;
     }
-    next_key_ = write.next_key();
-    if (holes_.empty() && !first_change_.has_value()) {
-      first_change_ = write.first_key();
-    }
-    for (const uint32_t epoch_number : write.new_epochs()) {
-      newest_.try_emplace(epoch_number, Newest{.holes = holes_.size()});
-    }
-    for (const WriteContents::Batch& batch : write.batches()) TakeBatch(batch);
-    if (!mark.has_value()) return;
-    Resolve(*mark, write.batches().size());
-    last_ = mark;
+    next_change_ = write.next_change;
+    for (const LoggedTimes& batch : write.batches) TakeBatch(batch);
+    if (!write.mark.has_value()) return;
+    Resolve(*write.mark, /*present=*/1, write.batches.size());
+    check_.last = write.mark;
   }
 
-  // If one commit follows several holes, all losses are attributed to the
-  // first.
-  void Resolve(const CommitMark& mark, uint64_t batches) {
+  // No write is missing before the next one. So the holes are what a failed
+  // write has left, for example on a full disk, after which RocksDB began
+  // another file.
+  void DropFailedWrites() {
+    const auto is_failed = [this](const Hole& hole) {
+      return hole.is_blank || hole.file != file_;
+    };
+    const auto first = holes_.begin() + static_cast<ptrdiff_t>(followed_);
+    holes_.erase(std::remove_if(first, holes_.end(), is_failed), holes_.end());
+  }
+
+  // Calculates the cost of the holes since the last commit, of which the first
+  // has all of it. `mark` is the next commit, which is present with its batches
+  // or not.
+  void Resolve(const CommitMark& mark, uint64_t present,
+               uint64_t present_batches) {
+    const std::optional<CommitMark>& last = check_.last;
     bool is_first = true;
-    for (Hole& hole : holes_) {
-      if (hole.is_resolved) continue;
-      hole.is_resolved = true;
-      hole.damage.before = mark.received;
-      if (!hole.before.has_value()) continue;
-      if (is_first && mark.commits > hole.before->commits + 1) {
-        SetCost(&hole.damage, *hole.before, mark, batches);
-        --*hole.damage.commits;  // the commit of `mark` itself is not lost
-      } else {
-        hole.damage.commits = hole.damage.batches = 0;
+    for (; resolved_ < holes_.size(); ++resolved_) {
+      WalDamage& damage = holes_[resolved_].damage;
+      damage.before = mark.received;
+      if (!last.has_value()) continue;
+      damage.commits = 0;
+      if (is_first && mark.commits > last->commits + present) {
+        damage.commits = mark.commits - last->commits - present;
+        damage.batches = mark.batches - last->batches - present_batches;
       }
       is_first = false;
     }
   }
 
-  static void SetCost(WalDamage* damage, const CommitMark& before,
-                      const CommitMark& last, uint64_t in_last) {
-    damage->commits = last.commits - before.commits;
-    damage->batches = last.batches - before.batches - in_last;
-    damage->after = before.received;
-    damage->before = last.received;
-  }
-
   // The first batch of an epoch here need not have sequence 1: the agent may
   // have begun the epoch with another aggregator. If the epoch was created
   // after the hole, none of its batches is missing.
-  void TakeBatch(const WriteContents::Batch& batch) {
+  void TakeBatch(const LoggedTimes& batch) {
     const auto [entry, is_new] = newest_.try_emplace(batch.epoch_number);
     Newest& newest = entry->second;
-    MissingBatches missing{.epoch_number = batch.epoch_number,
-                           .last_sequence = batch.sequence - 1,
-                           .end = batch.times.oldest,
-                           .received = batch.times.received};
-    if (is_new && !holes_.empty() && batch.sequence > 1) {
-      holes_.back().damage.epochs.push_back(missing);
-    } else if (!is_new && newest.holes < holes_.size() &&
-               batch.sequence > newest.sequence + 1) {
-      missing.first_sequence = newest.sequence + 1;
-      missing.start = newest.time;
-      holes_[newest.holes].damage.epochs.push_back(missing);
+    if (newest.holes < holes_.size() && batch.sequence > newest.sequence + 1) {
+      Hole& hole = is_new ? holes_.back() : holes_[newest.holes];
+      hole.damage.epochs.push_back({.epoch_number = batch.epoch_number,
+                                    .last_sequence = batch.sequence - 1,
+                                    .start = newest.time,
+                                    .end = batch.times.oldest,
+                                    .received = batch.times.received});
     }
     newest = {.sequence = batch.sequence,
               .time = batch.times.newest,
               .holes = holes_.size()};
   }
 
-  size_t file_ = 0;
-  std::string path_;
+  WalCheck& check_;
+  uint64_t file_ = 0;  // the number of the file that is read
   std::vector<Hole> holes_;
-  std::optional<CommitMark> last_;
-  std::optional<uint64_t> first_change_;
-  std::optional<uint64_t> next_key_;
+  size_t followed_ = 0;  // the number of holes that a write follows
+  size_t resolved_ = 0;  // and that a commit follows
+  std::optional<uint64_t> next_change_;
   std::map<uint32_t, Newest> newest_;  // by epoch
 };
 
@@ -280,21 +250,9 @@ std::string TimeText(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%E3S", time, absl::UTCTimeZone());
 }
 
-// Returns what the log with this index has without the damage and the torn end;
-// std::nullopt if it has neither.
-absl::StatusOr<std::optional<std::string>> Repaired(const WalCheck& check,
-                                                    size_t index) {
-  const std::string& path = check.files[index].path;
-  const auto is_here = [&](const WalDamage& damage) {
-    return damage.path == path && damage.range.size > 0;
-  };
-  const bool is_torn = check.torn.has_value() && index >= check.torn->file;
-  if (!is_torn &&
-      std::none_of(check.damage.begin(), check.damage.end(), is_here)) {
-    return std::nullopt;
-  }
-  uint64_t end = UINT64_MAX;
-  if (is_torn) end = index == check.torn->file ? check.torn->offset : 0;
+// Writes what a log has before `end` without the damage to the file `to`.
+absl::Status WriteRepaired(const std::string& path, uint64_t end,
+                           const std::string& to) {
   std::string contents;
   RETURN_IF_ERROR(ReadWalFile(
       path,
@@ -304,10 +262,12 @@ absl::StatusOr<std::optional<std::string>> Repaired(const WalCheck& check,
       },
       [](const WalRange&, bool) {}));
   std::error_code error;
-  const uint64_t size = fs::file_size(path, error);
+  const uint64_t size = std::filesystem::file_size(path, error);
   // The database knows a minimum size for each log.
-  if (!error && !is_torn && size > contents.size()) contents.resize(size);
-  return contents;
+  if (!error && end == UINT64_MAX && size > contents.size()) {
+    contents.resize(size);
+  }
+  return WriteFile(to, contents);
 }
 
 }  // namespace
@@ -327,7 +287,7 @@ std::string Describe(const WalDamage& damage) {
                         damage.epochs.size(), " epochs are affected");
   }
   if (*damage.commits == 0) return absl::StrCat(text, "; no commit is lost");
-  absl::StrAppend(&text, "; lost: ", damage.batches.value_or(0), " batches in ",
+  absl::StrAppend(&text, "; lost: ", damage.batches, " batches in ",
                   *damage.commits, " commits");
   if (damage.after != absl::InfinitePast()) {
     absl::StrAppend(&text, ", received between ", TimeText(damage.after),
@@ -344,40 +304,31 @@ std::string UnloggedChanges(uint32_t count) {
 
 absl::StatusOr<WalCheck> CheckWal(const std::string& directory,
                                   const CommitMark& synced) {
-  WalCheck check;
+  WalCheck check{.synced = synced};
   ASSIGN_OR_RETURN(check.files, FindWalFiles(directory));
-  Checker checker;
-  RETURN_IF_ERROR(checker.Read(check.files));
-  checker.Judge(synced, &check);
+  Checker checker(&check);
+  RETURN_IF_ERROR(checker.Read());
+  checker.Judge();
   return check;
 }
 
 absl::Status RepairWal(const std::string& directory, const WalCheck& check) {
-  for (size_t i = 0; i < check.files.size(); ++i) {
-    ASSIGN_OR_RETURN(const auto repaired, Repaired(check, i));
-    if (!repaired.has_value()) continue;
-    const std::string& path = check.files[i].path;
+  for (const auto& [path, end] : check.to_repair) {
     if (!check.damage.empty()) {
       RETURN_IF_ERROR(KeepFile(path, DamagedFilesIn(directory)));
     }
-    RETURN_IF_ERROR(WriteFile(path, *repaired));
+    RETURN_IF_ERROR(WriteRepaired(path, end, path));
   }
   return check.damage.empty() ? absl::OkStatus() : SyncDirectory(directory);
 }
 
 absl::Status CopyRepairedWal(const WalCheck& check, const std::string& to) {
-  for (size_t i = 0; i < check.files.size(); ++i) {
-    const fs::path path = check.files[i].path;
-    const fs::path copy = fs::path(to) / path.filename();
-    ASSIGN_OR_RETURN(const auto repaired, Repaired(check, i));
-    std::error_code error;
-    if (repaired.has_value()) {
-      RETURN_IF_ERROR(WriteFile(copy.string(), *repaired));
-    } else if (fs::create_symlink(fs::absolute(path, error), copy, error);
-               error) {
-      return StatusFromErrorCode(error,
-                                 absl::StrCat("cannot make ", copy.string()));
-    }
+  for (const auto& [number, path] : check.files) {
+    const auto repair = check.to_repair.find(path);
+    const uint64_t end =
+        repair != check.to_repair.end() ? repair->second : UINT64_MAX;
+    const std::string name = std::filesystem::path(path).filename();
+    RETURN_IF_ERROR(WriteRepaired(path, end, absl::StrCat(to, "/", name)));
   }
   return absl::OkStatus();
 }

@@ -24,6 +24,7 @@
 #define FLEETPERF_AGGREGATOR_STORE_TABLES_WAL_CHECK_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,7 +45,6 @@ std::string UnloggedChanges(uint32_t count);
 // batches of the epoch. Their samples lie between two samples that are present.
 struct MissingBatches {
   uint32_t epoch_number = 0;
-  uint64_t first_sequence = 0;  // 0: unknown
   uint64_t last_sequence = 0;
   absl::Time start = absl::InfinitePast();  // infinite: unknown
   absl::Time end;
@@ -55,9 +55,9 @@ struct MissingBatches {
 struct WalDamage {
   std::string path;  // empty: the end of the log is missing
   WalRange range;    // size 0: the missing part is in no file
-  // The number of missing commits and batches, if known.
+  // The number of missing commits, if known, and of their batches.
   std::optional<uint64_t> commits;
-  std::optional<uint64_t> batches;
+  uint64_t batches = 0;
   // The time range of their receipt. Infinite if unknown.
   absl::Time after = absl::InfinitePast();
   absl::Time before = absl::InfiniteFuture();
@@ -68,20 +68,16 @@ struct WalDamage {
 std::string Describe(const WalDamage& damage);
 
 struct WalCheck {
-  std::vector<WalFile> files;
-  std::optional<CommitMark> last;  // the last readable commit
+  CommitMark synced;  // the last commit known to have been synced
+  std::map<uint64_t, std::string> files;  // see FindWalFiles
+  // The last commit that is readable or, at the end, counted in `damage`.
+  std::optional<CommitMark> last;
   // The number of the first change, unless a hole is before it.
   std::optional<uint64_t> first_change;
   std::vector<WalDamage> damage;
-  // Whether `damage` covers all missing commits at the end, up to `synced`.
-  bool end_is_damaged = false;
-  // The start of the torn end, if RocksDB cannot recover from it by itself.
-  // `file` is an index into `files`. All files after it belong to the torn end.
-  struct Torn {
-    size_t file = 0;
-    uint64_t offset = 0;
-  };
-  std::optional<Torn> torn;
+  // The paths of logs that have damage or belong to the torn end, each with the
+  // offset at which the torn end begins.
+  std::map<std::string, uint64_t> to_repair;
 };
 
 // Reads the logs of the database in `directory`, which no process may have
@@ -94,7 +90,7 @@ absl::StatusOr<WalCheck> CheckWal(const std::string& directory,
 // truncates the torn end. The damaged logs are kept; see DamagedFilesIn.
 absl::Status RepairWal(const std::string& directory, const WalCheck& check);
 
-// Writes what RepairWal would leave of the logs to the directory `to`, under
+// Writes the logs as RepairWal would leave them to the directory `to`, under
 // the same names. RocksDB must not read damaged logs: whatever its recovery
 // mode, some damage makes it loop or refuse the database.
 absl::Status CopyRepairedWal(const WalCheck& check, const std::string& to);

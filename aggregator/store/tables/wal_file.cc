@@ -3,15 +3,15 @@
 #include <rocksdb/file_checksum.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <optional>
-#include <system_error>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "aggregator/store/tables/keys.h"
-#include "base/os/os_error.h"
+#include "base/coding.h"
+#include "base/os/files.h"
 #include "base/status_macros.h"
 
 namespace fleetperf::aggregator {
@@ -46,6 +46,9 @@ uint32_t Masked(uint32_t crc) {
 struct Record {
   RecordType type = kFull;
   absl::string_view payload;
+
+  bool begins() const { return type == kFull || type == kFirst; }
+  bool ends() const { return type == kFull || type == kLast; }
 };
 
 size_t SizeAt(absl::string_view block, size_t begin) {
@@ -87,7 +90,7 @@ bool IsBlank(absl::string_view bytes) {
                      [](char byte) { return byte == '\0'; });
 }
 
-// Assembles writes from records.
+// Assembles writes from records. A gap is what is between two whole writes.
 class Reader {
  public:
   using OnRecord = absl::FunctionRef<absl::Status(uint64_t, absl::string_view)>;
@@ -98,116 +101,81 @@ class Reader {
 
   // Processes the file's next block.
   absl::Status Take(absl::string_view block) {
-    size_t begin = 0;
-    while (begin < block.size()) {
-      const absl::string_view rest = block.substr(begin);
-      if (rest.size() < kHeaderSize && block.size() == kBlockSize) break;
-      const auto record = RecordAt(block, begin);
-      const size_t next = record.has_value()
-                              ? begin + kHeaderSize + record->payload.size()
-                              : ResumeAfter(block, begin);
-      const absl::string_view bytes = block.substr(begin, next - begin);
-      if (record.has_value()) {
-        RETURN_IF_ERROR(Add(*record, bytes, offset_ + begin));
-      } else {
-        DropWrite();
-        AddToGap(offset_ + begin, bytes);
+    const uint64_t offset = size_;
+    size_ += block.size();
+    for (size_t begin = 0, next = 0; begin < block.size(); begin = next) {
+      if (block.size() - begin < kHeaderSize && block.size() == kBlockSize) {
+        if (end_ == offset + begin) end_ = size_;  // unused, so not a gap
+        break;
       }
-      begin = next;
+      const auto record = RecordAt(block, begin);
+      next = record.has_value() ? begin + kHeaderSize + record->payload.size()
+                                : ResumeAfter(block, begin);
+      if (!record.has_value() || record->begins()) DropWrite();
+      if (record.has_value() && record->begins()) begin_ = offset + begin;
+      if (record.has_value() && begin_.has_value()) {
+        RETURN_IF_ERROR(Add(*record, offset + next));
+      } else {
+        is_blank_ = is_blank_ && IsBlank(block.substr(begin, next - begin));
+      }
     }
-    offset_ += block.size();
     return absl::OkStatus();
   }
 
   void End() {
     DropWrite();
-    EndGap(offset_);
+    EndGap(size_);
   }
 
  private:
-  absl::Status Add(const Record& record, absl::string_view bytes,
-                   uint64_t offset) {
-    const bool begins = record.type == kFull || record.type == kFirst;
-    if (begins) {
-      DropWrite();
-      write_begin_ = offset;
-    } else if (!write_begin_.has_value()) {
-      AddToGap(offset, bytes);  // the end of a write without a beginning
-      return absl::OkStatus();
-    }
+  absl::Status Add(const Record& record, uint64_t end) {
     write_.append(record.payload.data(), record.payload.size());
-    if (record.type == kFirst || record.type == kMiddle) {
-      return absl::OkStatus();
-    }
-    EndGap(*write_begin_);
-    const uint64_t begin = *write_begin_;
-    write_begin_ = std::nullopt;
+    if (!record.ends()) return absl::OkStatus();
+    const uint64_t begin = *begin_;
+    EndGap(begin);
+    end_ = end;
     const absl::Status status = on_record_(begin, write_);
+    begin_ = std::nullopt;
     write_.clear();
     return status;
   }
 
   // Discards an incomplete write.
   void DropWrite() {
-    if (!write_begin_.has_value()) return;
-    if (!gap_begin_.has_value()) gap_begin_ = *write_begin_;
+    if (!begin_.has_value()) return;
     is_blank_ = false;
-    write_begin_ = std::nullopt;
+    begin_ = std::nullopt;
     write_.clear();
   }
 
-  void AddToGap(uint64_t offset, absl::string_view bytes) {
-    if (!gap_begin_.has_value()) gap_begin_ = offset;
-    is_blank_ = is_blank_ && IsBlank(bytes);
-  }
-
-  void EndGap(uint64_t end) {
-    if (gap_begin_.has_value()) {
-      on_gap_({.offset = *gap_begin_, .size = end - *gap_begin_}, is_blank_);
-    }
-    gap_begin_ = std::nullopt;
+  void EndGap(uint64_t begin) {
+    if (begin > end_)
+      on_gap_({.offset = end_, .size = begin - end_}, is_blank_);
     is_blank_ = true;
   }
 
   const OnRecord on_record_;
   const OnGap on_gap_;
-  uint64_t offset_ = 0;
-  std::optional<uint64_t> write_begin_;
-  std::string write_;  // the part read so far
-  std::optional<uint64_t> gap_begin_;
-  bool is_blank_ = true;
+  uint64_t size_ = 0;              // of the blocks so far
+  uint64_t end_ = 0;               // of the last whole write
+  bool is_blank_ = true;           // whether the bytes since `end_` are zero
+  std::optional<uint64_t> begin_;  // of a write whose end is not read yet
+  std::string write_;              // the part of it so far
 };
 
 }  // namespace
 
-uint64_t LittleEndian(absl::string_view bytes) {
-  uint64_t number = 0;
-  for (size_t i = bytes.size(); i-- > 0;) {
-    number = number << 8 | static_cast<uint8_t>(bytes[i]);
-  }
-  return number;
-}
-
-absl::StatusOr<std::vector<WalFile>> FindWalFiles(
+absl::StatusOr<std::map<uint64_t, std::string>> FindWalFiles(
     const std::string& directory) {
-  std::vector<WalFile> files;
-  std::error_code error;
-  if (!std::filesystem::exists(directory, error)) return files;
-  for (auto entry = std::filesystem::directory_iterator(directory, error);
-       !error && entry != std::filesystem::directory_iterator();
-       entry.increment(error)) {
-    const std::filesystem::path& path = entry->path();
+  std::map<uint64_t, std::string> files;
+  ASSIGN_OR_RETURN(const auto entries, ListDirectory(directory));
+  for (const DirectoryEntry& entry : entries) {
+    absl::string_view name = entry.name;
     uint64_t number = 0;
-    if (path.extension() == ".log" &&
-        absl::SimpleAtoi(path.stem().string(), &number)) {
-      files.push_back({.number = number, .path = path.string()});
+    if (absl::ConsumeSuffix(&name, ".log") && absl::SimpleAtoi(name, &number)) {
+      files[number] = absl::StrCat(directory, "/", entry.name);
     }
   }
-  if (error) {
-    return StatusFromErrorCode(error, absl::StrCat("cannot read ", directory));
-  }
-  std::sort(files.begin(), files.end(),
-            [](const auto& a, const auto& b) { return a.number < b.number; });
   return files;
 }
 
@@ -246,10 +214,8 @@ void AppendWalRecord(absl::string_view write, std::string* file) {
     is_first = false;
     const std::string covered =
         absl::StrCat(std::string(1, static_cast<char>(type)), payload);
-    uint64_t header = Masked(Crc(covered)) | uint64_t{payload.size()} << 32;
-    for (size_t i = 0; i + 1 < kHeaderSize; ++i, header >>= 8) {
-      file->push_back(static_cast<char>(header & 0xFF));
-    }
+    PutLittleEndian(Masked(Crc(covered)), 4, file);
+    PutLittleEndian(payload.size(), 2, file);
     file->append(covered);
   } while (!write.empty());
 }

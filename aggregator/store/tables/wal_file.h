@@ -6,8 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
-#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -16,14 +16,10 @@
 
 namespace fleetperf::aggregator {
 
-struct WalFile {
-  uint64_t number = 0;  // orders the files
-  std::string path;
-};
-
-// Returns the log files of the database in `directory`, in order. Empty if the
-// directory does not exist.
-absl::StatusOr<std::vector<WalFile>> FindWalFiles(const std::string& directory);
+// Returns the paths of the log files of the database in `directory`, by their
+// numbers, which order them.
+absl::StatusOr<std::map<uint64_t, std::string>> FindWalFiles(
+    const std::string& directory);
 
 // A range of bytes in a file.
 struct WalRange {
@@ -42,9 +38,6 @@ absl::Status ReadWalFile(
     absl::FunctionRef<absl::Status(uint64_t offset, absl::string_view write)>
         on_record,
     absl::FunctionRef<void(const WalRange& gap, bool blank)> on_gap);
-
-// Decodes a little-endian number of up to eight bytes, as RocksDB writes them.
-uint64_t LittleEndian(absl::string_view bytes);
 
 // Appends a write to `file`, the contents of a log file so far.
 void AppendWalRecord(absl::string_view write, std::string* file);

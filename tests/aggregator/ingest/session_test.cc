@@ -112,7 +112,7 @@ TEST_F(SessionTest, RequestsTheDictionaryIfTheStoreLostDefinitions) {
   }
   const auto logs = FindWalFiles(store_.path());
   ASSERT_OK(logs.status());
-  std::fstream file(logs->back().path,
+  std::fstream file(logs->rbegin()->second,
                     std::ios::in | std::ios::out | std::ios::binary);
   const std::string log{std::istreambuf_iterator<char>(file), {}};
   const size_t place = log.find(LogKey(/*epoch_number=*/1, /*sequence=*/1));

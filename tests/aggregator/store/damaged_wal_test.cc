@@ -462,7 +462,10 @@ TEST_F(DamagedWal, LaterProcessesAlsoAskForLostDefinitions) {
   ASSERT_TRUE(FlipIn(store_.path(), LogKey(1, 150)));
   Open();
   store_.Reopen();
-  EXPECT_TRUE(store_.Epoch("web-1", 1).lacks_definitions);
+  const StoredEpoch& epoch = store_.Epoch("web-1", 1);
+  EXPECT_TRUE(epoch.lacks_definitions);
+  const OneDiskAgent agent(&store_, "web-1");
+  ASSERT_OK(store_->KeepDefinitions(epoch.number, agent.definitions()));
   store_.CloseEpoch("web-1", 1);
   EXPECT_FALSE(store_.Epoch("web-1", 1).lacks_definitions);
 }

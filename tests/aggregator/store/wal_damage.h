@@ -42,8 +42,8 @@ inline std::vector<std::string> LogsIn(const std::string& directory) {
   const auto files = FindWalFiles(directory);
   EXPECT_OK(files);
   if (!files.ok()) return logs;
-  for (const WalFile& file : *files) {
-    if (std::filesystem::file_size(file.path) > 0) logs.push_back(file.path);
+  for (const auto& [number, path] : *files) {
+    if (std::filesystem::file_size(path) > 0) logs.push_back(path);
   }
   return logs;
 }

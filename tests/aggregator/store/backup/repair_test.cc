@@ -9,11 +9,14 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "aggregator/store/backup/salvage.h"
 #include "aggregator/store/backup/verify.h"
 #include "aggregator/store/store.h"
 #include "aggregator/store/tables/database.h"
@@ -21,6 +24,7 @@
 #include "aggregator/store/tables/manifest.h"
 #include "aggregator/store/tables/rocksdb_options.h"
 #include "base/os/files.h"
+#include "base/status_macros.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/one_disk_agent.h"
 #include "tests/support/status_matchers.h"
@@ -87,8 +91,9 @@ class RepairTest : public ::testing::Test {
     const std::string name = FamilyOptions()[static_cast<size_t>(family)].name;
     std::vector<std::string> names;
     const auto listing = ListFiles(store_.path());
-    for (const ListedFile& file : listing.value().files) {
-      if (file.family == name) names.push_back(file.name);
+    for (const auto& file : listing.value().files) {
+      if (file.column_family_name == name)
+        names.push_back(file.relative_filename);
     }
     std::sort(names.begin(), names.end());
     return names;
@@ -172,6 +177,63 @@ TEST_F(RepairTest, RebuildsTheManifest) {
   }
   store_.Open();
   ExpectContinues();
+}
+
+// RocksDB puts only files into a new MANIFEST of which it can read all.
+TEST_F(RepairTest, ReportsDamagedFilesOfARebuiltManifest) {
+  const std::vector<std::string> files = FilesOf(Family::kChunks);
+  ASSERT_THAT(files, Not(IsEmpty()));
+  for (const std::string& file : files) {
+    std::string bytes = ReadFile(PathOf(file)).value();
+    bytes[10] ^= 1;
+    ASSERT_OK(WriteFile(PathOf(file), bytes));
+  }
+  fs::remove(ManifestPath());
+  const RepairReport report = Repair();
+  for (const std::string& file : files) {
+    EXPECT_THAT(report.lost,
+                Contains(AllOf(HasSubstr(file), HasSubstr("cannot be read"))));
+    EXPECT_TRUE(FileExists(absl::StrCat(report.aside, "/", file)));
+  }
+  ASSERT_OK(OpenStatus());
+  store_.Open();
+  for (int i = 0; i < kAgents; ++i) {
+    EXPECT_THAT(store_.Read(AgentName(i)), ElementsAre("14400 C: 2"));
+  }
+  ExpectContinues();
+}
+
+TEST(SalvageTest, CopiesWhatIsBetweenDamagedBlocks) {
+  const testing::TempDirectory directory;
+  constexpr int kKeys = 3000;
+  std::mt19937_64 random(46);
+  std::string file;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+    Changes changes(database.get());
+    for (int i = 0; i < kKeys; ++i) {
+      std::string value;
+      while (value.size() < 64) value += BigEndian(random());
+      changes.Put(Family::kDefault, absl::StrFormat("z%d", i), value);
+    }
+    ASSERT_OK(database->Write(&changes, Database::Durability::kPowerCut));
+    ASSERT_OK(database->Flush());
+    ASSERT_THAT(database->Files(), SizeIs(1));
+    file = database->Files()[0];
+  }
+  std::string bytes = ReadFile(file).value();
+  bytes[bytes.size() / 4] ^= 1;
+  bytes[bytes.size() / 2] ^= 1;
+  ASSERT_OK(WriteFile(file, bytes));
+  ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+  ASSERT_OK_AND_ASSIGN(
+      const Salvage salvage,
+      SalvageFamily(*database, Family::kDefault, directory.File("copy")));
+  EXPECT_THAT(salvage.lost, ElementsAre(HasSubstr(" and before \"z"),
+                                        HasSubstr(" and before \"z")));
+  // A block has 4 KiB, so at most 64 values of 64 bytes.
+  EXPECT_LT(salvage.keys, kKeys);
+  EXPECT_GE(salvage.keys, kKeys - 2 * 64);
 }
 
 TEST_F(RepairTest, KeepsAllButAMissingFileOfChunks) {
@@ -287,14 +349,15 @@ TEST(LostRecordsOfTheManifest, LeaveTheirFiles) {
   store.Close();
   std::map<std::string, std::string> unlisted;  // contents by name
   const auto with_files = ListFiles(store.path());
-  for (const ListedFile& file : with_files.value().files) {
-    unlisted[file.name] =
-        ReadFile(absl::StrCat(store.path(), "/", file.name)).value();
+  for (const auto& file : with_files.value().files) {
+    unlisted[file.relative_filename] =
+        ReadFile(absl::StrCat(store.path(), "/", file.relative_filename))
+            .value();
   }
   ASSERT_OK(WriteFile(manifest, before));
   const auto without_files = ListFiles(store.path());
-  for (const ListedFile& file : without_files.value().files) {
-    unlisted.erase(file.name);
+  for (const auto& file : without_files.value().files) {
+    unlisted.erase(file.relative_filename);
   }
   ASSERT_THAT(unlisted, Not(IsEmpty()));
 
@@ -347,8 +410,9 @@ TEST(LostRecordsOfTheManifest, OfAFamilyLeaveTheFiles) {
 
   store.Open();
   EXPECT_THAT(log.Lines(), Contains(HasSubstr("cannot be read from byte")));
-  for (const ListedFile& file : files.value().files) {
-    EXPECT_TRUE(FileExists(absl::StrCat(store.path(), "/damaged/", file.name)));
+  for (const auto& file : files.value().files) {
+    EXPECT_TRUE(FileExists(
+        absl::StrCat(store.path(), "/damaged/", file.relative_filename)));
   }
 }
 
