@@ -113,13 +113,15 @@ void KeepRanked(const v1::QueryRangeRequest& request,
     return std::tie(of.series().counterset(), of.series().counter(),
                     of.series().unit());
   };
-  const double sign = request.top() > 0 ? -1 : 1;
-  std::stable_sort(series->begin(), series->end(),
-                   [&](const RangeSeries& a, const RangeSeries& b) {
-                     if (counter(a) != counter(b))
-                       return counter(a) < counter(b);
-                     return sign * a.head.share() < sign * b.head.share();
-                   });
+  const auto rank = [&](const RangeSeries& of) {
+    const double share = of.head.share();
+    return std::make_tuple(counter(of), request.top() > 0 ? -share : share,
+                           std::tie(of.series().machine(), of.series().path()));
+  };
+  std::sort(series->begin(), series->end(),
+            [&](const RangeSeries& a, const RangeSeries& b) {
+              return rank(a) < rank(b);
+            });
   const size_t limit = std::max(request.top(), request.bottom());
   std::vector<RangeSeries> kept;
   size_t of_counter = 0;

@@ -106,9 +106,9 @@ class Watcher {
   // Returns a MissingError if no value met the condition, or if a path matched
   // nothing, which has been reported.
   absl::Status Run() {
-    std::vector<absl::Status> results(sources_.size());
+    std::vector<absl::Status> results(aggregators_.all().size());
     std::vector<std::thread> threads;
-    for (size_t i = 0; i < sources_.size(); ++i) {
+    for (size_t i = 0; i < results.size(); ++i) {
       threads.emplace_back([this, i, &results] { results[i] = RunSource(i); });
     }
     for (std::thread& thread : threads) thread.join();
