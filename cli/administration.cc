@@ -61,8 +61,6 @@ void PrintForgotten(const v1::ForgetMachinesResponse& response, bool dry_run,
   for (const v1::ForgottenMachine& machine : response.machines()) {
     PutLine(absl::StrCat(dry_run ? "would forget " : "forgot ",
                          Describe(machine), where));
-  }
-  for (const v1::ForgottenMachine& machine : response.machines()) {
     if (!machine.expected()) continue;
     PrintNote(absl::StrCat(machine.name(),
                            " is still expected: remove it from "

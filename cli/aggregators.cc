@@ -1,6 +1,5 @@
 #include "cli/aggregators.h"
 
-#include <algorithm>
 #include <thread>
 
 #include "absl/strings/match.h"
@@ -73,19 +72,17 @@ absl::Status Aggregators::Combine(
   const auto rank = [](const absl::Status& result) {
     return result.ok() ? 0 : IsMissing(result) ? 1 : 2;
   };
-  const auto chosen = std::min_element(
-      results.begin(), results.end(),
-      [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
-  for (auto result = results.begin(); result != results.end(); ++result) {
-    if (result == chosen || !has_failed(*result)) continue;
-    AddFailure(connections_[static_cast<size_t>(result - results.begin())],
-               *result);
+  size_t chosen = 0;
+  for (size_t i = 1; i < results.size(); ++i) {
+    if (rank(results[i]) < rank(results[chosen])) chosen = i;
   }
-  if (!are_several() || !has_failed(*chosen)) return *chosen;
-  return absl::Status(
-      chosen->code(),
-      NamedMessage(connections_[static_cast<size_t>(chosen - results.begin())],
-                   *chosen));
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (i == chosen || !has_failed(results[i])) continue;
+    AddFailure(connections_[i], results[i]);
+  }
+  if (!are_several() || !has_failed(results[chosen])) return results[chosen];
+  return absl::Status(results[chosen].code(),
+                      NamedMessage(connections_[chosen], results[chosen]));
 }
 
 void Aggregators::AddFailure(const Connection& connection,
