@@ -344,6 +344,38 @@ TEST_F(SeveralAggregators, AreNamedIfTheyDoNotSuit) {
   EXPECT_THAT(missing.error, HasSubstr("m-001"));
 }
 
+// All that have the machine forget it, or none.
+TEST_F(SeveralAggregators, ForgetAMachineTogether) {
+  for (const std::string name : {"a", "b"}) StartOne(name);
+  Connect(0, "a", 1, 1);
+  Send(0, 1, 1);
+  AwaitAck(0, 1);
+  Connect(0, "b", 2, 2);
+  Send(0, 2, 2);
+  AwaitAck(0, 2);
+  const TlsFiles alice = deployment_.Issue("operator", {"alice"});
+  const auto forget = [&] {
+    return deployment_.Fleetperf(
+        {"machines", "forget", AgentName(0), "--aggregator", AddressOf("a"),
+         "--aggregator", AddressOf("b"), "--certificate", alice.certificate,
+         "--key", alice.key});
+  };
+  const Result connected = forget();
+  EXPECT_EQ(connected.status, 1);
+  EXPECT_THAT(connected.error, HasSubstr("is connected from"));
+  EXPECT_EQ(MachinesOf("a"), std::set<std::string>{AgentName(0)});
+  Kill("b");
+  StartOne("b");  // the agent does not connect again
+  const Result forgotten = forget();
+  EXPECT_EQ(forgotten.status, 0) << forgotten.error;
+  for (const std::string name : {"a", "b"}) {
+    EXPECT_THAT(forgotten.output, HasSubstr(", at " + AddressOf(name)));
+  }
+  const Result unknown = forget();
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.error, HasSubstr("there is no machine"));
+}
+
 // Each value is shown once, wherever its machine is connected.
 TEST_F(SeveralAggregators, AreWatchedAsOne) {
   StartAll(2);
