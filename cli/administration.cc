@@ -10,10 +10,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/os/clock.h"
-#include "base/rpc/rpc_deadline.h"
 #include "base/status_macros.h"
 #include "base/text/printable.h"
 #include "cli/aggregators.h"
+#include "cli/calls.h"
 #include "cli/commands.h"
 #include "cli/connection.h"
 #include "cli/missing.h"
@@ -41,68 +41,19 @@ std::string Describe(const v1::ForgottenMachine& machine) {
 }
 
 absl::Status PrintLoginLink(const Connection& connection) {
-  grpc::ClientContext context;
-  context.set_deadline(RpcDeadline(kCallDeadline));
   v1::MakeLoginLinkResponse response;
-  const auto stub = v1::AdministrationService::NewStub(connection.channel());
-  RETURN_IF_ERROR(
-      connection.Explain(stub->MakeLoginLink(&context, {}, &response)));
+  RETURN_IF_ERROR(Call(connection,
+                       &v1::AdministrationService::Stub::MakeLoginLink, {},
+                       &response));
   PutLine(Printable(response.url()));
   return absl::OkStatus();
 }
 
-absl::Status PrintLoginLinkOf(const std::string& aggregator,
-                              ConnectionFlags flags) {
-  flags.aggregators = {aggregator};
-  ASSIGN_OR_RETURN(const Aggregators one, Aggregators::Open(flags));
-  return PrintLoginLink(one.reached().front());
-}
-
-// Adds the others with a page that an aggregator names.
-absl::Status AddOthers(const Connection& connection,
-                       std::set<std::string>* others) {
-  grpc::ClientContext context;
-  context.set_deadline(RpcDeadline(kCallDeadline));
-  v1::GetStatusResponse status;
-  const auto stub = v1::AdministrationService::NewStub(connection.channel());
-  RETURN_IF_ERROR(connection.Explain(stub->GetStatus(&context, {}, &status)));
-  for (const v1::OtherAggregator& other : status.others()) {
-    if (!other.page().empty()) others->insert(other.aggregator());
-  }
-  return absl::OkStatus();
-}
-
 absl::Status Forget(const Connection& connection,
-                    const std::vector<std::string>& names, bool dry_run,
+                    const v1::ForgetMachinesRequest& request,
                     v1::ForgetMachinesResponse* response) {
-  grpc::ClientContext context;
-  context.set_deadline(RpcDeadline(kCallDeadline));
-  v1::ForgetMachinesRequest request;
-  request.mutable_machines()->Assign(names.begin(), names.end());
-  request.set_dry_run(dry_run);
-  const auto stub = v1::AdministrationService::NewStub(connection.channel());
-  return connection.Explain(stub->ForgetMachines(&context, request, response));
-}
-
-// Returns those of the machines that an aggregator has. Returns the error of
-// one that it has and cannot forget.
-absl::StatusOr<std::vector<std::string>> MachinesToForget(
-    const Connection& connection, const std::vector<std::string>& names,
-    absl::Status* missing) {
-  std::vector<std::string> found;
-  for (const std::string& name : names) {
-    v1::ForgetMachinesResponse response;
-    const absl::Status status =
-        Forget(connection, {name}, /*dry_run=*/true, &response);
-    if (status.ok()) {
-      found.push_back(name);
-    } else if (IsMissing(status)) {
-      *missing = status;
-    } else {
-      return status;
-    }
-  }
-  return found;
+  return Call(connection, &v1::AdministrationService::Stub::ForgetMachines,
+              request, response);
 }
 
 void PrintForgotten(const v1::ForgetMachinesResponse& response, bool dry_run,
@@ -110,8 +61,6 @@ void PrintForgotten(const v1::ForgetMachinesResponse& response, bool dry_run,
   for (const v1::ForgottenMachine& machine : response.machines()) {
     PutLine(absl::StrCat(dry_run ? "would forget " : "forgot ",
                          Describe(machine), where));
-  }
-  for (const v1::ForgottenMachine& machine : response.machines()) {
     if (!machine.expected()) continue;
     PrintNote(absl::StrCat(machine.name(),
                            " is still expected: remove it from "
@@ -125,21 +74,28 @@ void PrintForgotten(const v1::ForgetMachinesResponse& response, bool dry_run,
 absl::Status ForgetMachines(const Aggregators& aggregators,
                             const std::vector<std::string>& names,
                             bool dry_run) {
-  const std::vector<Connection>& reached = aggregators.reached();
-  std::vector<std::vector<std::string>> found(reached.size());
-  std::set<std::string> known;
-  absl::Status missing;
-  for (size_t i = 0; i < reached.size(); ++i) {
-    ASSIGN_OR_RETURN(found[i], MachinesToForget(reached[i], names, &missing));
-    known.insert(found[i].begin(), found[i].end());
+  const auto reached = aggregators.reached();
+  v1::ForgetMachinesResponse response;
+  // The machines that each has, if it can forget them.
+  std::vector<v1::ForgetMachinesRequest> requests(reached.size());
+  for (const std::string& name : names) {
+    v1::ForgetMachinesRequest one;
+    one.add_machines(name);
+    one.set_dry_run(true);
+    std::vector<absl::Status> results;
+    for (size_t i = 0; i < reached.size(); ++i) {
+      results.push_back(Forget(reached[i], one, &response));
+      if (results.back().ok()) requests[i].add_machines(name);
+      if (!results.back().ok() && !IsMissing(results.back())) {
+        return results.back();
+      }
+    }
+    RETURN_IF_ERROR(aggregators.Combine(results));
   }
-  if (known.size() < std::set(names.begin(), names.end()).size()) {
-    return missing;
-  }
   for (size_t i = 0; i < reached.size(); ++i) {
-    if (found[i].empty()) continue;
-    v1::ForgetMachinesResponse response;
-    RETURN_IF_ERROR(Forget(reached[i], found[i], dry_run, &response));
+    if (requests[i].machines().empty()) continue;
+    requests[i].set_dry_run(dry_run);
+    RETURN_IF_ERROR(Forget(reached[i], requests[i], &response));
     PrintForgotten(response, dry_run,
                    aggregators.are_several()
                        ? absl::StrCat(", at ", reached[i].address())
@@ -172,27 +128,32 @@ absl::Status Backup(const Connection& connection,
 }
 
 absl::Status MakeLoginLinks(const Aggregators& aggregators,
-                            const ConnectionFlags& flags) {
+                            ConnectionFlags flags) {
   std::vector<absl::Status> results;
-  std::set<std::string> others;
   for (const Connection& connection : aggregators.reached()) {
     results.push_back(PrintLoginLink(connection));
-    if (results.back().ok()) results.back() = AddOthers(connection, &others);
   }
   RETURN_IF_ERROR(aggregators.Combine(results));
-  for (const auto* asked : {&aggregators.reached(), &aggregators.unreached()}) {
-    for (const Connection& connection : *asked) {
-      others.erase(connection.address());
+  ASSIGN_OR_RETURN(
+      const auto answers,
+      CallEach(aggregators, &v1::AdministrationService::Stub::GetStatus, {}));
+  std::set<std::string> others;
+  for (const v1::GetStatusResponse& status : answers) {
+    for (const v1::OtherAggregator& other : status.others()) {
+      if (!other.page().empty()) others.insert(other.aggregator());
     }
   }
-  bool all = true;
-  for (const std::string& other : others) {
-    const absl::Status printed = PrintLoginLinkOf(other, flags);
-    if (printed.ok()) continue;
-    all = false;
-    std::fprintf(stderr, "%s\n", Printable(printed.message()).c_str());
+  for (const Connection& asked : aggregators.all()) {
+    others.erase(asked.address());
   }
-  return all ? absl::OkStatus() : MissingError(AlreadyReported());
+  for (const std::string& other : others) {
+    flags.aggregators = {other};
+    ASSIGN_OR_RETURN(const auto connections, Connection::MakeAll(flags));
+    absl::Status printed = connections.front().Connect();
+    if (printed.ok()) printed = PrintLoginLink(connections.front());
+    if (!printed.ok()) aggregators.AddFailure(connections.front(), printed);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace fleetperf::cli

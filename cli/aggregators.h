@@ -5,6 +5,7 @@
 #define FLEETPERF_CLI_AGGREGATORS_H_
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,11 +29,13 @@ class Aggregators {
   // if none can.
   static absl::StatusOr<Aggregators> Open(const ConnectionFlags& flags);
 
-  // Of at least one, in the order of the list.
-  const std::vector<Connection>& reached() const { return reached_; }
-  // Those that were not reached.
-  const std::vector<Connection>& unreached() const { return unreached_; }
-  bool are_several() const { return reached_.size() + unreached_.size() > 1; }
+  // Those that were reached, at least one, in the order of the list; then the
+  // others.
+  absl::Span<const Connection> all() const { return connections_; }
+  absl::Span<const Connection> reached() const {
+    return all().first(reached_count_);
+  }
+  bool are_several() const { return connections_.size() > 1; }
 
   // Calls `ask` for each number in reached(), at the same time on several
   // threads. Returns the Combined results.
@@ -47,28 +50,34 @@ class Aggregators {
   // Records that an aggregator has failed.
   void AddFailure(const Connection& connection,
                   const absl::Status& status) const;
-  // Records that it answers after all.
-  void RemoveFailure(const Connection& connection) const;
-  // Returns "agg-2:7443: the reason" for each aggregator that failed.
-  std::vector<std::string> failures() const;
+  // Returns "agg-2:7443: the reason" by address.
+  const std::map<std::string, std::string>& failures() const {
+    return reports_->failures;
+  }
 
   // Records a path of the command that has no samples. Reported after the
   // command, which goes on.
   void AddMissing(const v1::Missing& missing) const;
-  const std::vector<v1::Missing>& missing() const;
-  // Same for machines that stopped before the range of a query. They are not
-  // missing.
-  void AddSilent(const v1::SilentMachine& machine) const;
-  const std::vector<v1::SilentMachine>& silent() const;
+  const std::vector<v1::Missing>& missing() const { return reports_->missing; }
+  // Same for machines that stopped before the range of a query, by name. They
+  // are not missing.
+  void AddSilent(const v1::SilentMachine& machine) const {
+    reports_->silent.emplace(machine.machine(), machine);
+  }
+  const std::map<std::string, v1::SilentMachine>& silent() const {
+    return reports_->silent;
+  }
 
  private:
-  struct Reports;
+  struct Reports {
+    std::map<std::string, std::string> failures;
+    std::vector<v1::Missing> missing;
+    std::map<std::string, v1::SilentMachine> silent;
+  };
 
-  Aggregators();
-
-  std::vector<Connection> reached_;
-  std::vector<Connection> unreached_;
-  std::shared_ptr<Reports> reports_;
+  std::vector<Connection> connections_;
+  size_t reached_count_ = 0;
+  std::shared_ptr<Reports> reports_ = std::make_shared<Reports>();
 };
 
 }  // namespace fleetperf::cli

@@ -1,12 +1,10 @@
 #include "cli/arguments.h"
 
-#include <cstdio>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/daemon/command_parser.h"
-#include "base/status_macros.h"
 #include "cli/aggregators.h"
 #include "cli/connection.h"
 #include "cli/missing.h"
@@ -32,7 +30,9 @@ absl::Status Report(const Aggregators& aggregators, Format format,
   }
   const bool has_answer = status.ok() || IsMissing(status);
   if (has_answer) PrintSilent(aggregators.silent(), format);
-  for (const std::string& failure : aggregators.failures()) PrintNote(failure);
+  for (const auto& [address, reason] : aggregators.failures()) {
+    PrintNote(reason);
+  }
   if (!has_answer) return status;
   if (!aggregators.missing().empty()) return MissingError(AlreadyReported());
   return status.ok() && !aggregators.failures().empty()
@@ -55,17 +55,15 @@ std::function<absl::Status()> Connected(
 std::function<absl::Status()> ConnectedToOne(
     Arguments& arguments, const std::string& name,
     std::function<absl::Status(const Connection&)> command) {
-  return [&arguments, name, command = std::move(command)]() -> absl::Status {
-    const auto connections = Connection::MakeAll(arguments.connection);
-    if (!connections.ok()) return connections.status();
-    if (connections->size() > 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, " is of one aggregator; name it: --aggregator ",
-                       connections->front().address()));
-    }
-    RETURN_IF_ERROR(connections->front().Connect());
-    return command(connections->front());
+  const auto call = [name, command = std::move(command)](
+                        const Aggregators& aggregators) -> absl::Status {
+    const Connection& first = aggregators.all().front();
+    if (!aggregators.are_several()) return command(first);
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is of one aggregator; name it: --aggregator ",
+                     first.address()));
   };
+  return Connected(arguments, call);
 }
 
 Command AddCommand(Command& parent, Arguments& arguments,

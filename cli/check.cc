@@ -67,19 +67,19 @@ std::string PluginNumber(double value) {
 
 // Returns the condition as a plugin's range, outside of which it holds; "@":
 // inside of which.
-std::string RangeText(const std::optional<v1::Condition>& condition) {
+std::string RangeText(const std::optional<Condition>& condition) {
   if (!condition.has_value()) return "";
-  const std::string number = PluginNumber(condition->number());
-  switch (condition->comparison()) {
-    case v1::COMPARISON_GREATER:
+  const std::string number = PluginNumber(condition->number);
+  switch (condition->comparison) {
+    case Comparison::kGreater:
       return absl::StrCat("~:", number);
-    case v1::COMPARISON_GREATER_OR_EQUAL:
+    case Comparison::kGreaterOrEqual:
       return absl::StrCat("@", number, ":");
-    case v1::COMPARISON_LESS:
+    case Comparison::kLess:
       return absl::StrCat(number, ":");
-    case v1::COMPARISON_LESS_OR_EQUAL:
+    case Comparison::kLessOrEqual:
       return absl::StrCat("@~:", number);
-    case v1::COMPARISON_EQUAL:
+    case Comparison::kEqual:
       return absl::StrCat("@", number, ":", number);
     default:
       return absl::StrCat(number, ":", number);
@@ -87,10 +87,10 @@ std::string RangeText(const std::optional<v1::Condition>& condition) {
 }
 
 // Returns the condition with its number in the unit of the series.
-absl::StatusOr<std::optional<v1::Condition>> LimitFor(
+absl::StatusOr<std::optional<Condition>> LimitFor(
     const std::optional<Threshold>& threshold, const v1::Series& series) {
   if (!threshold.has_value()) return std::nullopt;
-  return InUnitOf("the threshold", threshold->condition, series);
+  return threshold->condition.In(series.unit(), series.path());
 }
 
 // Returns the unit if plugins may use it.
@@ -152,7 +152,7 @@ bool CheckResult::IsPassing(const Item& item) const {
 
 bool CheckResult::IsLeftOut(const Item& item) const {
   return item.value.ok() && item.where.has_value() &&
-         !Holds(*item.where, item.rank);
+         !item.where->HoldsFor(item.rank);
 }
 
 bool CheckResult::HasLeftOut() const {
@@ -184,9 +184,9 @@ std::vector<const CheckResult::Item*> CheckResult::WithPerformanceData(
   if (limits_.top > 0 || shown.size() <= kMaxPerformanceData) return shown;
   const std::optional<Threshold>& limit =
       limits_.critical.has_value() ? limits_.critical : limits_.warn;
-  const auto is_below = [](const v1::Condition& condition) {
-    return condition.comparison() == v1::COMPARISON_LESS ||
-           condition.comparison() == v1::COMPARISON_LESS_OR_EQUAL;
+  const auto is_below = [](const Condition& condition) {
+    return condition.comparison == Comparison::kLess ||
+           condition.comparison == Comparison::kLessOrEqual;
   };
   const double sign = limit.has_value() && is_below(limit->condition) ? -1 : 1;
   const auto badness = [&](const Item* item) {
@@ -202,10 +202,10 @@ std::vector<const CheckResult::Item*> CheckResult::WithPerformanceData(
 CheckState CheckResult::StateOf(const Item& item) const {
   const Value& value = item.value;
   if (!value.ok() || IsStale(value, limits_.stale)) return CheckState::kUnknown;
-  if (item.critical.has_value() && Holds(*item.critical, value.value)) {
+  if (item.critical.has_value() && item.critical->HoldsFor(value.value)) {
     return CheckState::kCritical;
   }
-  if (item.warn.has_value() && Holds(*item.warn, value.value)) {
+  if (item.warn.has_value() && item.warn->HoldsFor(value.value)) {
     return CheckState::kWarning;
   }
   return CheckState::kOk;
@@ -317,13 +317,14 @@ namespace {
 absl::StatusOr<std::optional<Threshold>> ThresholdOf(absl::string_view flag,
                                                      const std::string& text) {
   if (text.empty()) return std::nullopt;
-  auto condition = ParseCondition(text);
-  if (condition.ok()) {
-    return Threshold{.condition = *std::move(condition),
+  const auto parsed = ParseCondition(text);
+  if (parsed.ok()) {
+    ASSIGN_OR_RETURN(const Condition condition, ConditionFromProto(*parsed));
+    return Threshold{.condition = condition,
                      .text = std::string(absl::StripAsciiWhitespace(text))};
   }
   return absl::InvalidArgumentError(
-      absl::StrReplaceAll(condition.status().message(), {{"--where", flag}}));
+      absl::StrReplaceAll(parsed.status().message(), {{"--where", flag}}));
 }
 
 absl::StatusOr<CheckResult::Limits> LimitsOf(const CheckFlags& flags) {
@@ -381,8 +382,8 @@ absl::StatusOr<CheckResult> RunCheck(const ConnectionFlags& to,
                     }));
   RETURN_IF_ERROR(wrong_unit);
   if (!is_complete) {
-    for (const std::string& failure : aggregators.failures()) {
-      result.AddMissing(failure);
+    for (const auto& [address, reason] : aggregators.failures()) {
+      result.AddMissing(reason);
     }
   }
   for (const v1::Missing& missing : aggregators.missing()) {
@@ -390,7 +391,7 @@ absl::StatusOr<CheckResult> RunCheck(const ConnectionFlags& to,
         absl::StrCat(Excerpt(missing.path()), ": ", missing.reason()));
   }
   const absl::Time now = Clock::Real().Now();
-  for (const v1::SilentMachine& machine : aggregators.silent()) {
+  for (const auto& [name, machine] : aggregators.silent()) {
     const absl::Duration age = now - FromProto(machine.newest_sample());
     if (absl::AbsDuration(age) <= limits.stale) continue;
     result.AddMissing(SilenceText(machine, now));

@@ -12,7 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "cli/values.h"
-#include "fleetperf/v1/query.pb.h"
+#include "fleetperf/v1/values.pb.h"
+#include "proto/condition.h"
 
 namespace fleetperf::cli {
 
@@ -26,7 +27,7 @@ enum class CheckState : uint8_t {
 
 // A condition and its text as typed.
 struct Threshold {
-  v1::Condition condition;
+  Condition condition;
   std::string text;
 };
 
@@ -70,10 +71,10 @@ class CheckResult {
   struct Item {
     v1::Series series;
     Value value;
-    double rank = 0;                    // RankOf
-    std::optional<v1::Condition> warn;  // in the unit of the series
-    std::optional<v1::Condition> where;
-    std::optional<v1::Condition> critical;
+    double rank = 0;                // RankOf
+    std::optional<Condition> warn;  // in the unit of the series
+    std::optional<Condition> where;
+    std::optional<Condition> critical;
   };
 
   bool IsPassing(const Item& item) const;

@@ -1,7 +1,6 @@
-#include <algorithm>
 #include <cstddef>
+#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -9,11 +8,12 @@
 #include "base/os/clock.h"
 #include "base/status_macros.h"
 #include "cli/aggregators.h"
+#include "cli/calls.h"
 #include "cli/check.h"
 #include "cli/commands.h"
 #include "cli/merged_lists.h"
+#include "cli/missing.h"
 #include "cli/output.h"
-#include "cli/pages.h"
 #include "cli/times.h"
 #include "cli/values.h"
 #include "fleetperf/v1/fleet.grpc.pb.h"
@@ -29,7 +29,7 @@ struct Found {
   std::vector<std::string> missing;  // with the reasons
   // Those of which no aggregator has samples, while others cannot be asked.
   std::vector<std::string> unknown;
-  std::vector<std::string> failures;  // of aggregators
+  std::map<std::string, std::string> failures;  // of aggregators, by address
 };
 
 // Returns the reason why an expected machine is missing; "" if it is not.
@@ -61,9 +61,10 @@ absl::StatusOr<Found> FindMissing(const ConnectionFlags& to,
                    ParseDurationFlag("--stale", flags.stale));
   ASSIGN_OR_RETURN(const Aggregators aggregators, Aggregators::Open(to));
   const absl::Time now = Clock::Real().Now();
-  ASSIGN_OR_RETURN(auto lists, MachinesOfEach(aggregators, flags.machines));
+  ASSIGN_OR_RETURN(const auto lists,
+                   MachinesOfEach(aggregators, flags.machines));
   Found found{.failures = aggregators.failures()};
-  for (const v1::Machine& machine : MergeMachines(std::move(lists))) {
+  for (const v1::Machine& machine : MergeMachines(lists)) {
     if (!machine.expected()) continue;
     ++found.expected;
     const std::string reason = Reason(machine, stale, now);
@@ -81,35 +82,25 @@ absl::StatusOr<Found> FindMissing(const ConnectionFlags& to,
       "aggregator's configuration");
 }
 
-// Returns the first few.
-std::string SomeOf(const std::vector<std::string>& all,
-                   absl::string_view separator) {
-  const size_t named = std::min(all.size(), kMaxNamed);
-  std::string text = absl::StrJoin(
-      all.begin(), all.begin() + static_cast<std::ptrdiff_t>(named), separator);
-  if (all.size() > named) {
-    absl::StrAppend(&text, separator, all.size() - named, " more");
-  }
-  return text;
-}
-
 std::string TextOf(const Found& found) {
   std::vector<std::string> texts;
   if (!found.missing.empty()) {
     texts.push_back(absl::StrCat(
         found.missing.size(), " of ", found.expected,
-        " expected machines missing: ", SomeOf(found.missing, "; ")));
+        " expected machines missing: ",
+        SomeOf(found.missing, found.missing.size(), kMaxNamed, "; ")));
   }
   if (!found.unknown.empty()) {
-    texts.push_back(absl::StrCat(
-        found.unknown.size(), " of ", found.expected,
-        " expected machines unknown: ", SomeOf(found.unknown, ", ")));
+    texts.push_back(
+        absl::StrCat(found.unknown.size(), " of ", found.expected,
+                     " expected machines unknown: ",
+                     SomeOf(found.unknown, found.unknown.size(), kMaxNamed)));
   }
   if (texts.empty()) {
     texts.push_back(absl::StrCat("all ", found.expected,
                                  " expected machines send samples"));
   }
-  texts.insert(texts.end(), found.failures.begin(), found.failures.end());
+  for (const auto& [address, reason] : found.failures) texts.push_back(reason);
   return absl::StrJoin(texts, "; ");
 }
 

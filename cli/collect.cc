@@ -3,10 +3,8 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 
-#include <algorithm>
 #include <set>
 #include <thread>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -64,90 +62,61 @@ std::string Describe(const std::vector<v1::CollectMeanwhileResponse>& responses,
 
 }  // namespace
 
-class Collecting::Stream {
- public:
-  // `stop` may be null.
-  Stream(const Connection& connection,
-         const v1::CollectMeanwhileRequest& request,
-         const std::string& duration, StopSignal* stop)
-      : connection_(connection),
-        duration_(duration),
-        stop_(stop),
-        stub_(v1::PlanService::NewStub(connection.channel())),
-        reader_(stub_->CollectMeanwhile(&context_, request)) {
-    if (stop_ == nullptr) return;
-    stopper_ = std::thread([this] {
-      stop_->Wait();
-      context_.TryCancel();
-      stop_->Raise();  // wakes other waiters
-    });
-  }
+struct Collecting::Stream {
+  Stream(const Connection& to, const v1::CollectMeanwhileRequest& request)
+      : connection(to),
+        stub(to.channel()),
+        reader(stub.CollectMeanwhile(&context, request)) {}
 
   ~Stream() {
-    if (stop_ != nullptr) {
-      stop_->Raise();
-      stopper_.join();
+    context.TryCancel();
+    if (!is_finished) reader->Finish();
+  }
+
+  // Reads until a response for which `is_last` is true, or until the end.
+  absl::Status ReadUntil(
+      absl::FunctionRef<bool(const v1::CollectMeanwhileResponse&)> is_last) {
+    while (!is_finished) {
+      if (!reader->Read(&response)) {
+        is_finished = true;
+        result = connection.Explain(reader->Finish());
+      } else if (is_last(response)) {
+        break;
+      }
     }
-    context_.TryCancel();
-    if (!finished_) reader_->Finish();
+    return result;
   }
 
-  // Blocks until the counters are being collected.
-  absl::StatusOr<v1::CollectMeanwhileResponse> WaitForStart() {
-    if (!reader_->Read(&response_)) return EndBeforeSamples();
-    return response_;
-  }
-
-  uint32_t machines() const { return response_.machines(); }
-
-  // Blocks until samples have arrived, after WaitForStart.
-  absl::Status WaitUntilReady() {
-    while (!finished_ && !response_.ready()) {
-      if (!reader_->Read(&response_)) return EndBeforeSamples();
-    }
-    return result_;
-  }
-
-  absl::Status WaitForEnd() {
-    while (!finished_ && reader_->Read(&response_)) {
-    }
-    return Finish();
-  }
-
- private:
-  absl::Status EndBeforeSamples() {
-    if (Finish().ok()) {
-      result_ = absl::DeadlineExceededError(absl::StrCat(
-          "no samples arrived in ", duration_,
-          "; see the agents' plans: fleetperf machines --verbose"));
-    }
-    return result_;
-  }
-
-  absl::Status Finish() {
-    if (finished_) return result_;
-    finished_ = true;
-    result_ = connection_.Explain(reader_->Finish());
-    return result_;
-  }
-
-  const Connection& connection_;
-  const std::string duration_;  // as typed
-  StopSignal* const stop_;
-  grpc::ClientContext context_;
-  const std::unique_ptr<v1::PlanService::Stub> stub_;
+  const Connection& connection;
+  grpc::ClientContext context;
+  v1::PlanService::Stub stub;
   const std::unique_ptr<grpc::ClientReader<v1::CollectMeanwhileResponse>>
-      reader_;
-  v1::CollectMeanwhileResponse response_;  // the newest one
-  bool finished_ = false;
-  absl::Status result_;  // if finished_
-  std::thread stopper_;  // last, because it uses the other members
+      reader;
+  v1::CollectMeanwhileResponse response;  // the newest one
+  bool is_finished = false;
+  absl::Status result;  // if is_finished
 };
 
-Collecting::Collecting(const Aggregators& aggregators)
-    : aggregators_(aggregators) {}
+Collecting::Collecting(const Aggregators& aggregators,
+                       const v1::CollectMeanwhileRequest& request,
+                       StopSignal* stop)
+    : aggregators_(aggregators), stop_(stop) {
+  for (const Connection& connection : aggregators.reached()) {
+    streams_.push_back(std::make_unique<Stream>(connection, request));
+  }
+  if (stop_ == nullptr) return;
+  stopper_ = std::thread([this] {
+    stop_->Wait();
+    for (const auto& stream : streams_) stream->context.TryCancel();
+    stop_->Raise();  // wakes other waiters
+  });
+}
 
-Collecting::~Collecting() = default;
+Collecting::~Collecting() {
+  if (stop_ == nullptr) return;
+  stop_->Raise();
+  stopper_.join();
+}
 
 absl::StatusOr<std::unique_ptr<Collecting>> Collecting::Begin(
     const Aggregators& aggregators, const Flags& flags, StopSignal* stop) {
@@ -160,35 +129,46 @@ absl::StatusOr<std::unique_ptr<Collecting>> Collecting::Begin(
     RETURN_IF_ERROR(
         SetDuration("--interval", flags.interval, request.mutable_interval()));
   }
-  std::unique_ptr<Collecting> collecting(new Collecting(aggregators));
-  for (const Connection& connection : aggregators.reached()) {
-    collecting->streams_.push_back(
-        std::make_unique<Stream>(connection, request, flags.duration, stop));
-  }
-  Progress progress("waiting for the first samples");
-  std::vector<v1::CollectMeanwhileResponse> responses;
-  RETURN_IF_ERROR(
-      collecting->ForEachStream([&](Stream& stream) -> absl::Status {
-        ASSIGN_OR_RETURN(auto response, stream.WaitForStart());
-        responses.push_back(std::move(response));
-        return absl::OkStatus();
-      }));
-  progress.Print(absl::StrCat(
-      "fleetperf: ", Printable(Describe(responses, flags.duration)), "\n"));
-  // A machine that has moved sends no samples to the aggregator that it left.
-  const bool any =
-      std::any_of(responses.begin(), responses.end(),
-                  [](const auto& response) { return response.machines() > 0; });
-  RETURN_IF_ERROR(collecting->ForEachStream([any](Stream& stream) {
-    const bool waits = stream.machines() > 0 || !any;
-    return waits ? stream.WaitUntilReady() : absl::OkStatus();
-  }));
+  std::unique_ptr<Collecting> collecting(
+      new Collecting(aggregators, request, stop));
+  RETURN_IF_ERROR(collecting->AwaitSamples(flags.duration));
   return collecting;
+}
+
+absl::Status Collecting::AwaitSamples(const std::string& duration) {
+  Progress progress("waiting for the first samples");
+  const auto read_until = [&](Stream& stream, auto is_last) -> absl::Status {
+    RETURN_IF_ERROR(stream.ReadUntil(is_last));
+    if (!stream.is_finished) return absl::OkStatus();
+    return absl::DeadlineExceededError(
+        absl::StrCat("no samples arrived in ", duration,
+                     "; see the agents' plans: fleetperf machines --verbose"));
+  };
+  std::vector<v1::CollectMeanwhileResponse> responses;
+  uint32_t machines = 0;
+  const absl::Status status =
+      ForEachStream([&](Stream& stream) -> absl::Status {
+        RETURN_IF_ERROR(read_until(stream, [](const auto&) { return true; }));
+        responses.push_back(stream.response);
+        machines += stream.response.machines();
+        return absl::OkStatus();
+      });
+  RETURN_IF_ERROR(status);
+  progress.Print(absl::StrCat(
+      "fleetperf: ", Printable(Describe(responses, duration)), "\n"));
+  return ForEachStream([&](Stream& stream) {
+    // A machine that has moved sends no samples to the one that it left.
+    const bool is_idle = machines > 0 && stream.response.machines() == 0;
+    if (is_idle || stream.response.ready()) return stream.result;
+    return read_until(stream, [](const auto& of) { return of.ready(); });
+  });
 }
 
 absl::Status Collecting::WaitForEnd() {
   Progress progress("collecting");
-  return ForEachStream([](Stream& stream) { return stream.WaitForEnd(); });
+  return ForEachStream([](Stream& stream) {
+    return stream.ReadUntil([](const auto&) { return false; });
+  });
 }
 
 absl::Status Collecting::ForEachStream(

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -15,6 +16,10 @@
 namespace fleetperf {
 class StopSignal;
 }  // namespace fleetperf
+
+namespace fleetperf::v1 {
+class CollectMeanwhileRequest;
+}  // namespace fleetperf::v1
 
 namespace fleetperf::cli {
 
@@ -45,17 +50,21 @@ class Collecting {
   absl::Status WaitForEnd();
 
  private:
-  class Stream;
+  struct Stream;
 
-  explicit Collecting(const Aggregators& aggregators);
+  Collecting(const Aggregators& aggregators,
+             const v1::CollectMeanwhileRequest& request, StopSignal* stop);
 
+  absl::Status AwaitSamples(const std::string& duration);
   // Calls `wait` for each stream and combines the results.
   absl::Status ForEachStream(
       absl::FunctionRef<absl::Status(Stream&)> wait) const;
 
   const Aggregators& aggregators_;
+  StopSignal* const stop_;  // may be null
   // Of the aggregators in their order.
   std::vector<std::unique_ptr<Stream>> streams_;
+  std::thread stopper_;
 };
 
 }  // namespace fleetperf::cli

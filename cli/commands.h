@@ -149,10 +149,9 @@ absl::Status ConfirmClock(const Connection& connection);
 
 // Prints a link that logs a browser in to each aggregator's web UI, and to that
 // of each other aggregator that they name, to which `flags` connect with the
-// same certificate. An other one that makes no link is reported on standard
-// error, and makes the exit status 2.
+// same certificate. An other one that makes no link is a failure.
 absl::Status MakeLoginLinks(const Aggregators& aggregators,
-                            const ConnectionFlags& flags);
+                            ConnectionFlags flags);
 
 struct PkiFlags {
   std::string directory;

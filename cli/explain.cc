@@ -1,25 +1,21 @@
 // explain: shows the calculation of a value.
 
-#include <grpcpp/channel.h>
-#include <grpcpp/client_context.h>
-
-#include <cstdio>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/os/os_error.h"
-#include "base/rpc/rpc_deadline.h"
 #include "base/status_macros.h"
 #include "base/text/excerpt.h"
 #include "base/text/printable.h"
 #include "cli/aggregators.h"
+#include "cli/calls.h"
 #include "cli/command_progress.h"
 #include "cli/commands.h"
 #include "cli/connection.h"
+#include "cli/missing.h"
 #include "cli/numbers.h"
 #include "cli/table.h"
 #include "cli/times.h"
@@ -151,24 +147,22 @@ std::string FailureText(const v1::FailedQuery& failed) {
 
 // Returns the explanations by series: of each, the one with the newest sample.
 v1::ExplainValueResponse Merge(
-    std::vector<v1::ExplainValueResponse> responses) {
+    const std::vector<v1::ExplainValueResponse>& responses) {
   std::map<std::string, v1::Explanation> by_key;
   v1::ExplainValueResponse merged;
-  for (v1::ExplainValueResponse& response : responses) {
+  for (const v1::ExplainValueResponse& response : responses) {
     DistinctSeriesKeys keys(/*is_sorted=*/false);
-    for (v1::Explanation& explanation : *response.mutable_explanations()) {
-      const auto [known, is_new] =
-          by_key.try_emplace(keys.KeyOf(explanation.series()));
-      if (is_new ||
-          TimeOf(known->second.newer()) < TimeOf(explanation.newer())) {
-        known->second.Swap(&explanation);
-      }
+    for (const v1::Explanation& explanation : response.explanations()) {
+      v1::Explanation& known = by_key[keys.KeyOf(explanation.series())];
+      const bool is_older =
+          TimeOf(explanation.newer()) <= TimeOf(known.newer());
+      if (!known.has_series() || !is_older) known = explanation;
     }
     merged.set_left_out(merged.left_out() + response.left_out());
     merged.mutable_failures()->MergeFrom(response.failures());
   }
-  for (auto& [key, explanation] : by_key) {
-    merged.add_explanations()->Swap(&explanation);
+  for (const auto& [key, explanation] : by_key) {
+    *merged.add_explanations() = explanation;
   }
   return merged;
 }
@@ -184,19 +178,12 @@ absl::Status Explain(const Aggregators& aggregators, Format format,
     *request.mutable_time() = ToProto(at);
   }
   RETURN_IF_ERROR(SetMachines(flags.machines, &request));
-  const std::vector<Connection>& reached = aggregators.reached();
-  std::vector<v1::ExplainValueResponse> responses(reached.size());
   auto progress = MakeProgress("querying", Printing::kAtEnd);
-  const absl::Status status = aggregators.Ask([&](size_t i) {
-    grpc::ClientContext context;
-    context.set_deadline(RpcDeadline(kExplainDeadline));
-    const auto stub = v1::QueryService::NewStub(reached[i].channel());
-    return reached[i].Explain(
-        stub->ExplainValue(&context, request, &responses[i]));
-  });
+  ASSIGN_OR_RETURN(const auto responses,
+                   CallEach(aggregators, &v1::QueryService::Stub::ExplainValue,
+                            request, kExplainDeadline));
   progress.reset();
-  RETURN_IF_ERROR(status);
-  const v1::ExplainValueResponse response = Merge(std::move(responses));
+  const v1::ExplainValueResponse response = Merge(responses);
   const auto csv = MakePrinter(Format::kCsv);
   for (const v1::Explanation& explanation : response.explanations()) {
     switch (format) {
@@ -211,14 +198,12 @@ absl::Status Explain(const Aggregators& aggregators, Format format,
     }
   }
   if (response.left_out() > 0) {
-    std::fprintf(stderr,
-                 "fleetperf: and %llu more series; select fewer with a more "
-                 "specific path\n",
-                 static_cast<unsigned long long>(response.left_out()));
+    PrintNote(absl::StrCat("and ", response.left_out(),
+                           " more series; select fewer with a more specific "
+                           "path"));
   }
   for (const v1::FailedQuery& failed : response.failures()) {
-    std::fprintf(stderr, "fleetperf: %s\n",
-                 Printable(FailureText(failed)).c_str());
+    PrintNote(FailureText(failed));
   }
   if (response.explanations_size() > 0) return absl::OkStatus();
   return MissingError(absl::NotFoundError(absl::StrCat(

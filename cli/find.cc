@@ -1,19 +1,15 @@
-#include <grpcpp/channel.h>
-#include <grpcpp/client_context.h>
-
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/rpc/rpc_deadline.h"
 #include "base/status_macros.h"
-#include "base/text/printable.h"
 #include "base/text/suggest.h"
 #include "cli/aggregators.h"
+#include "cli/calls.h"
 #include "cli/commands.h"
 #include "cli/merged_lists.h"
+#include "cli/missing.h"
 #include "cli/numbers.h"
 #include "cli/output.h"
 #include "fleetperf/v1/fleet.grpc.pb.h"
@@ -54,22 +50,18 @@ Record RecordOf(const v1::FindResponse::Found& found) {
 // Says on standard error what the list does not show.
 void ReportRest(const v1::FindResponse& response, const std::string& words) {
   if (!response.corrected_words().empty()) {
-    std::fprintf(stderr, "fleetperf: nothing matches \"%s\"; this is \"%s\"\n",
-                 Printable(words).c_str(),
-                 Printable(response.corrected_words()).c_str());
+    PrintNote(absl::StrCat("nothing matches \"", words, "\"; this is \"",
+                           response.corrected_words(), "\""));
   }
   if (response.left_out() > 0) {
-    std::fprintf(stderr,
-                 "fleetperf: %s more match; add words, or show more with "
-                 "--top\n",
-                 absl::StrCat(response.left_out()).c_str());
+    PrintNote(absl::StrCat(response.left_out(),
+                           " more match; add words, or show more with --top"));
   }
   if (response.machines_left_out() > 0) {
-    std::fprintf(stderr,
-                 "fleetperf: the instances of %s machines were not searched; "
-                 "if they are too many, select fewer with --machine; if they "
-                 "cannot be read, the aggregator's log says why\n",
-                 absl::StrCat(response.machines_left_out()).c_str());
+    PrintNote(absl::StrCat(
+        "the instances of ", response.machines_left_out(),
+        " machines were not searched; if they are too many, select fewer with "
+        "--machine; if they cannot be read, the aggregator's log says why"));
   }
 }
 
@@ -82,15 +74,10 @@ absl::Status Find(const Aggregators& aggregators, Format format,
   RETURN_IF_ERROR(SetMachines(machines, &request));
   request.set_words(absl::StrJoin(words, " "));
   request.set_max_results(limit);
-  std::vector<v1::FindResponse> lists(aggregators.reached().size());
-  RETURN_IF_ERROR(aggregators.Ask([&](size_t i) {
-    const Connection& connection = aggregators.reached()[i];
-    grpc::ClientContext context;
-    context.set_deadline(RpcDeadline(kCallDeadline));
-    return connection.Explain(v1::FleetService::NewStub(connection.channel())
-                                  ->Find(&context, request, &lists[i]));
-  }));
-  const v1::FindResponse response = MergeFound(std::move(lists), limit);
+  ASSIGN_OR_RETURN(
+      const auto lists,
+      CallEach(aggregators, &v1::FleetService::Stub::Find, request));
+  const v1::FindResponse response = MergeFound(lists, limit);
   const auto printer = MakePrinter(format);
   for (const auto& found : response.found()) printer->Print(RecordOf(found));
   printer->Finish();

@@ -10,16 +10,12 @@
 namespace fleetperf::cli {
 namespace {
 
-bool HasCause(const Value& value) {
-  return value.cause != v1::GAP_CAUSE_UNSPECIFIED &&
-         value.cause != v1::GAP_CAUSE_NO_SAMPLES;
-}
-
 // Whether `a` says more of their window than `b`.
 bool IsBetter(const Value& a, const Value& b) {
   const auto rank = [](const Value& value) {
-    return std::make_tuple(value.coverage, value.ok(),
-                           !value.ok() && HasCause(value));
+    const bool has_cause = value.cause != v1::GAP_CAUSE_UNSPECIFIED &&
+                           value.cause != v1::GAP_CAUSE_NO_SAMPLES;
+    return std::make_tuple(value.coverage, value.ok(), has_cause);
   };
   return rank(a) > rank(b);
 }
@@ -44,63 +40,46 @@ double CoverageOf(const RangeSeries& part) {
   return sum;
 }
 
-// Returns the time of the newest value; in the infinite future if the series
+// Returns the time of the newest sample; in the infinite future if the series
 // has samples up to the end of the range.
-absl::Time EndOf(const RangeSeries& part,
-                 const v1::QueryRangeRequest& request) {
-  absl::Time end = absl::InfinitePast();
-  for (const Value& value : part.values) {
-    if (!value.ok()) continue;
-    const absl::Time time =
-        request.has_step() ? value.time : absl::InfiniteFuture();
-    end = std::max(end, value.newest_sample.value_or(time));
-  }
-  return end;
+absl::Time EndOf(const RangeSeries& part) {
+  if (CoverageOf(part) == 0) return absl::InfinitePast();
+  return part.values.front().newest_sample.value_or(absl::InfiniteFuture());
 }
 
 }  // namespace
 
-void RangeSeries::Add(const Response& response) {
+void AddValues(const v1::QueryRangeResponse& response, RangeSeries* series) {
   ForEachValue(response.points(),
-               [&](const Value& value) { values.push_back(value); });
+               [&](const Value& value) { series->values.push_back(value); });
 }
 
-void RawSeries::Add(const Response& response) {
+void AddValues(const v1::QueryRawResponse& response, RawSeries* series) {
   const auto& added = response.samples().samples();
-  samples.insert(samples.end(), added.begin(), added.end());
+  series->values.insert(series->values.end(), added.begin(), added.end());
 }
 
 RangeSeries Join(std::vector<RangeSeries> parts,
                  const v1::QueryRangeRequest& request) {
   if (parts.size() == 1) return std::move(parts.front());
-  const RangeSeries* widest = &parts.front();
-  const RangeSeries* newest = &parts.front();
+  const auto widest = std::max_element(parts.begin(), parts.end(),
+                                       [](const auto& a, const auto& b) {
+                                         return CoverageOf(a) < CoverageOf(b);
+                                       });
+  const auto newest = std::max_element(
+      parts.begin(), parts.end(),
+      [](const auto& a, const auto& b) { return EndOf(a) < EndOf(b); });
+  RangeSeries joined{.head = newest->head};
+  joined.head.clear_share();
+  if (widest->head.has_share()) joined.head.set_share(widest->head.share());
   std::map<absl::Time, Value> windows;
-  std::vector<size_t> holders;
-  int64_t range_end = 0;
   for (const RangeSeries& part : parts) {
-    if (CoverageOf(part) > CoverageOf(*widest)) widest = &part;
-    if (EndOf(part, request) > EndOf(*newest, request)) newest = &part;
-    if (CoverageOf(part) > 0) {
-      holders.insert(holders.end(), part.holders.begin(), part.holders.end());
-    }
-    range_end = std::max(range_end, part.head.range_end_unix_nanos());
+    if (CoverageOf(part) > 0) joined.holders.push_back(part.holders.front());
     for (const Value& value : part.values) {
       const auto [known, is_new] =
           windows.try_emplace(WindowOf(value, request), value);
       if (!is_new && IsBetter(value, known->second)) known->second = value;
     }
-  }
-  RangeSeries joined(parts.front().head);
-  joined.holders = std::move(holders);
-  joined.head.clear_share();
-  if (widest->head.has_share()) joined.head.set_share(widest->head.share());
-  joined.head.clear_ended_unix_nanos();
-  if (newest->head.has_ended_unix_nanos()) {
-    joined.head.set_ended_unix_nanos(newest->head.ended_unix_nanos());
-  }
-  if (joined.head.has_range_end_unix_nanos()) {
-    joined.head.set_range_end_unix_nanos(range_end);
   }
   for (auto& [window, value] : windows) {
     if (!newest->values.empty()) {
@@ -111,19 +90,19 @@ RangeSeries Join(std::vector<RangeSeries> parts,
   return joined;
 }
 
-RawSeries Join(std::vector<RawSeries> parts) {
+RawSeries Join(std::vector<RawSeries> parts, const v1::QueryRawRequest&) {
   if (parts.size() == 1) return std::move(parts.front());
   std::map<std::tuple<int64_t, int64_t, int64_t>, v1::RawSample> by_clocks;
   for (RawSeries& part : parts) {
-    for (v1::RawSample& sample : part.samples) {
+    for (v1::RawSample& sample : part.values) {
       by_clocks.try_emplace({sample.perf_time_100nsec(),
                              sample.perf_time_stamp(), sample.perf_freq()},
                             std::move(sample));
     }
   }
-  RawSeries joined(parts.front().head);
+  RawSeries joined{.head = parts.front().head};
   for (auto& [clocks, sample] : by_clocks) {
-    joined.samples.push_back(std::move(sample));
+    joined.values.push_back(std::move(sample));
   }
   return joined;
 }
@@ -134,13 +113,15 @@ void KeepRanked(const v1::QueryRangeRequest& request,
     return std::tie(of.series().counterset(), of.series().counter(),
                     of.series().unit());
   };
-  const double sign = request.top() > 0 ? -1 : 1;
-  std::stable_sort(series->begin(), series->end(),
-                   [&](const RangeSeries& a, const RangeSeries& b) {
-                     if (counter(a) != counter(b))
-                       return counter(a) < counter(b);
-                     return sign * a.head.share() < sign * b.head.share();
-                   });
+  const auto rank = [&](const RangeSeries& of) {
+    const double share = of.head.share();
+    return std::make_tuple(counter(of), request.top() > 0 ? -share : share,
+                           std::tie(of.series().machine(), of.series().path()));
+  };
+  std::sort(series->begin(), series->end(),
+            [&](const RangeSeries& a, const RangeSeries& b) {
+              return rank(a) < rank(b);
+            });
   const size_t limit = std::max(request.top(), request.bottom());
   std::vector<RangeSeries> kept;
   size_t of_counter = 0;

@@ -4,8 +4,7 @@
 #ifndef FLEETPERF_CLI_JOINED_SERIES_H_
 #define FLEETPERF_CLI_JOINED_SERIES_H_
 
-#include <cstddef>
-#include <optional>
+#include <string>
 #include <vector>
 
 #include "cli/values.h"
@@ -13,50 +12,44 @@
 
 namespace fleetperf::cli {
 
-// A series of a range query with all of its values.
-struct RangeSeries {
-  using Response = v1::QueryRangeResponse;
+// A series of an answer, with all of its values.
+template <typename RequestType, typename ResponseType, typename ValueType>
+struct AnsweredSeries {
+  using Request = RequestType;
+  using Response = ResponseType;
 
-  explicit RangeSeries(const Response& response) : head(response) {}
   const v1::Series& series() const { return head.series(); }
-
-  void Add(const Response& response);
 
   Response head;  // the series and what belongs to it
-  std::vector<Value> values;
-  // The numbers of the aggregators that hold values of it, in their order.
-  std::vector<size_t> holders;
+  std::vector<ValueType> values;
+  // The addresses of the aggregators that hold values of it, in their order.
+  std::vector<std::string> holders;
 };
+using RangeSeries =
+    AnsweredSeries<v1::QueryRangeRequest, v1::QueryRangeResponse, Value>;
+using RawSeries =
+    AnsweredSeries<v1::QueryRawRequest, v1::QueryRawResponse, v1::RawSample>;
 
-// A series with all of its raw samples.
-struct RawSeries {
-  using Response = v1::QueryRawResponse;
-
-  explicit RawSeries(const Response& response) : head(response) {}
-  const v1::Series& series() const { return head.series(); }
-  void Add(const Response& response);
-
-  Response head;
-  std::vector<v1::RawSample> samples;
-  std::vector<size_t> holders;
-};
+// Adds the values of a part of the answer.
+void AddValues(const v1::QueryRangeResponse& response, RangeSeries* series);
+void AddValues(const v1::QueryRawResponse& response, RawSeries* series);
 
 // Joins the parts of one series, which must be at least one, in the order of
 // the aggregators. Of each window, takes the part with the larger coverage;
 // then a value rather than none; of two gaps, one whose cause is known; then
 // the first part. The share is that of the part that covers more of the range.
-// Whether the series has ended or stopped is as in the part that continues
-// longest. `request` says which times are of one window.
+// The rest is as in the part that continues longest: whether the series has
+// ended or stopped. `request` says which times are of one window.
 RangeSeries Join(std::vector<RangeSeries> parts,
                  const v1::QueryRangeRequest& request);
 
 // Joins the samples in the order of their times. Those with the same clocks
 // count once.
-RawSeries Join(std::vector<RawSeries> parts);
+RawSeries Join(std::vector<RawSeries> parts, const v1::QueryRawRequest&);
 
 // Keeps of each counter only the `top` series with the largest shares, largest
 // first, or the `bottom` ones with the smallest; by counterset, counter and
-// unit. Series with equal shares stay in their order.
+// unit. Series with equal shares are by machine and path.
 void KeepRanked(const v1::QueryRangeRequest& request,
                 std::vector<RangeSeries>* series);
 

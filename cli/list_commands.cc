@@ -1,4 +1,3 @@
-#include <string>
 
 #include "base/status_macros.h"
 #include "cli/arguments.h"

@@ -1,17 +1,14 @@
-#include <map>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "base/text/units.h"
+#include "cli/calls.h"
 #include "cli/command_progress.h"
 #include "cli/commands.h"
 #include "cli/merged_lists.h"
 #include "cli/missing.h"
 #include "cli/numbers.h"
-#include "cli/pages.h"
 #include "fleetperf/v1/fleet.grpc.pb.h"
-#include "proto/conversions.h"
 
 namespace fleetperf::cli {
 namespace {
@@ -19,17 +16,8 @@ namespace {
 // Page sizes: countersets or counters, and machines with their instances.
 constexpr uint32_t kPageSize = 1000;
 constexpr uint32_t kMachinesAtATime = 200;
-
-// Returns "web-1, web-2 and 3 more".
-std::string SomeOf(const google::protobuf::RepeatedPtrField<std::string>& all) {
-  constexpr int kShown = 5;
-  const int shown = std::min(all.size(), kShown);
-  std::string text = absl::StrJoin(all.begin(), all.begin() + shown, ", ");
-  if (all.size() > shown) {
-    absl::StrAppend(&text, " and ", all.size() - shown, " more");
-  }
-  return text;
-}
+// The limit of machines in a note.
+constexpr size_t kShown = 5;
 
 const char* YesOrNo(bool yes) { return yes ? "yes" : "no"; }
 
@@ -46,8 +34,7 @@ absl::Status ListCountersets(const Aggregators& aggregators, Format format,
   RETURN_IF_ERROR(SetMachines(machines, &request));
   ASSIGN_OR_RETURN(
       const auto lists,
-      (ListOfEach<v1::ListCountersetsRequest, v1::ListCountersetsResponse>(
-          aggregators, &v1::FleetService::Stub::ListCountersets, request)));
+      CallEach(aggregators, &v1::FleetService::Stub::ListCountersets, request));
   const std::vector<v1::Counterset> countersets = MergeCountersets(lists);
   const auto printer = MakePrinter(format);
   for (const v1::Counterset& counterset : countersets) {
@@ -88,10 +75,9 @@ absl::Status ListCounters(const Aggregators& aggregators, Format format,
   request.set_page_size(kPageSize);
   request.set_counterset(counterset);
   ASSIGN_OR_RETURN(
-      auto lists,
-      (ListOfEach<v1::ListCountersRequest, v1::ListCountersResponse>(
-          aggregators, &v1::FleetService::Stub::ListCounters, request)));
-  const std::vector<v1::Counter> counters = MergeCounters(std::move(lists));
+      const auto lists,
+      CallEach(aggregators, &v1::FleetService::Stub::ListCounters, request));
+  const std::vector<v1::Counter> counters = MergeCounters(lists);
   const auto printer = MakePrinter(format);
   for (const v1::Counter& counter : counters) {
     printer->Print(
@@ -126,15 +112,9 @@ absl::Status ListInstances(const Aggregators& aggregators, Format format,
   auto progress = MakeProgress("asking the agents", Printing::kAtEnd);
   ASSIGN_OR_RETURN(
       const auto lists,
-      (ListOfEach<v1::ListInstancesRequest, v1::ListInstancesResponse>(
-          aggregators, &v1::FleetService::Stub::ListInstances, request)));
-  std::map<std::string, size_t> holders;
-  if (lists.size() > 1) {
-    ASSIGN_OR_RETURN(const auto all, MachinesOfEach(aggregators, machines));
-    holders = HoldersOf(all);
-  }
+      CallEach(aggregators, &v1::FleetService::Stub::ListInstances, request));
   progress.reset();
-  const v1::ListInstancesResponse merged = MergeInstances(lists, holders);
+  const v1::ListInstancesResponse merged = MergeInstances(lists);
   const auto printer = MakePrinter(format);
   for (const auto& instance : merged.instances()) {
     printer->Print({{.name = "machine",
@@ -147,8 +127,11 @@ absl::Status ListInstances(const Aggregators& aggregators, Format format,
   }
   printer->Finish();
   if (!merged.unanswered().empty()) {
-    PrintNote(absl::StrCat("no answer from ", SomeOf(merged.unanswered()),
-                           "; showing the instances of their newest samples"));
+    PrintNote(absl::StrCat(
+        "no answer from ",
+        SomeOf(merged.unanswered(),
+               static_cast<size_t>(merged.unanswered_size()), kShown),
+        "; showing the instances of their newest samples"));
   }
   if (!merged.instances().empty()) return absl::OkStatus();
   return Empty(

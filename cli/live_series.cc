@@ -1,10 +1,10 @@
 #include "cli/live_series.h"
 
-#include <google/protobuf/descriptor.h>
-#include <google/protobuf/message.h>
-
 #include <algorithm>
+#include <iterator>
+#include <tuple>
 
+#include "cli/sample_count.h"
 #include "cli/values.h"
 #include "proto/series_key.h"
 
@@ -13,23 +13,6 @@ namespace {
 
 // Agents hold samples for some seconds, and longer after an interruption.
 constexpr absl::Duration kOverlap = absl::Minutes(1);
-
-// Removes the first elements of each column that is not empty.
-void RemoveFirst(int count, v1::Points* points) {
-  const google::protobuf::Descriptor& type = *points->GetDescriptor();
-  const google::protobuf::Reflection& columns = *points->GetReflection();
-  for (int i = 0; i < type.field_count(); ++i) {
-    const google::protobuf::FieldDescriptor* field = type.field(i);
-    if (!field->is_repeated()) continue;
-    const int size = columns.FieldSize(*points, field);
-    for (int next = count; next < size; ++next) {
-      columns.SwapElements(points, field, next - count, next);
-    }
-    for (int left = std::min(count, size); left > 0; --left) {
-      columns.RemoveLast(points, field);
-    }
-  }
-}
 
 }  // namespace
 
@@ -49,51 +32,84 @@ LiveSeries::Series& LiveSeries::Describe(size_t aggregator,
   const std::string key = SeriesKey(series);
   for (uint32_t number = 0; known == nullptr; ++number) {
     Series& joined = series_[{key, number}];
-    if (!joined.streams.insert(aggregator).second) continue;
-    known = &joined;
+    if (joined.streams.insert(aggregator).second) known = &joined;
   }
   if (known->described.id() == 0) {
     known->described = series;
     known->described.set_id(static_cast<uint32_t>(series_.size()));
+    by_id_[known->described.id()] = known;
   }
   return *known;
 }
 
 void LiveSeries::Translate(size_t aggregator, v1::SubscribeResponse* response) {
-  google::protobuf::RepeatedPtrField<v1::Series> described;
-  for (const v1::Series& series : response->series()) {
-    Series& joined = Describe(aggregator, series);
-    if (joined.is_open && joined.aggregator != aggregator) continue;
-    joined.is_open = true;
-    *described.Add() = joined.described;
+  v1::SubscribeResponse joined;
+  for (v1::SubscribeResponse& part : SplitBySample(*response)) {
+    TranslatePart(aggregator, &part);
+    joined.MergeFrom(part);
   }
-  const auto open = [&](uint32_t id) {
-    Series& joined = Find(aggregator, id);
-    if (joined.is_open) return;
-    joined.is_open = true;
-    *described.Add() = joined.described;
+  response->Swap(&joined);
+}
+
+void LiveSeries::TranslatePart(size_t aggregator, v1::SubscribeResponse* part) {
+  const bool is_ranked = top_ > 0 || bottom_ > 0;
+  std::set<uint32_t> opened;
+  for (const v1::Series& series : part->series()) {
+    const Series& joined = Describe(aggregator, series);
+    if (!is_ranked) opened.insert(joined.described.id());
+  }
+  const auto keep_new = [&](auto* all, auto time_of) {
+    EraseIf(all, [&](const auto& one) {
+      return !Note(aggregator, time_of(one),
+                   by_stream_id_[{aggregator, one.series()}]);
+    });
+    for (auto& one : *all) {
+      one.set_series(by_stream_id_[{aggregator, one.series()}]->described.id());
+      opened.insert(one.series());
+    }
   };
-  for (v1::Points& points : *response->mutable_points()) {
-    const uint32_t id = points.series();
-    RemoveOld(aggregator, &points);
-    if (!points.values().empty()) open(id);
+  keep_new(part->mutable_raw_samples(),
+           [](const v1::RawSamples& raw) { return TimeOf(raw.samples(0)); });
+  keep_new(part->mutable_points(), [](const v1::Points& points) {
+    return absl::FromUnixNanos(points.time_unix_nanos(0));
+  });
+  for (const v1::Points& points : part->points()) {
+    Series& series = *by_id_[points.series()];
+    ForEachValue(points, [&](const Value& value) {
+      const double rank = RankOf(series.described, value);
+      series.rank.reset();
+      if (value.ok()) series.rank = top_ > 0 ? -rank : rank;
+    });
   }
-  for (v1::RawSamples& samples : *response->mutable_raw_samples()) {
-    const uint32_t id = samples.series();
-    RemoveOld(aggregator, &samples);
-    if (!samples.samples().empty()) open(id);
-  }
-  google::protobuf::RepeatedField<uint32_t> ended;
-  for (const uint32_t id : response->ended()) {
-    Series& joined = Find(aggregator, id);
+  std::set<uint32_t> ended;
+  for (const uint32_t id : part->ended()) {
+    Series& joined = *by_stream_id_[{aggregator, id}];
     by_stream_id_.erase({aggregator, id});
     joined.streams.erase(aggregator);
     if (joined.aggregator.value_or(aggregator) != aggregator) continue;
-    joined.is_open = false;
-    ended.Add(joined.described.id());
+    joined.rank.reset();
+    ended.insert(joined.described.id());
   }
-  *response->mutable_series() = std::move(described);
-  *response->mutable_ended() = std::move(ended);
+  if (is_ranked) {
+    const std::set<uint32_t> first = First();
+    for (const auto& [id, series] : by_id_) {
+      if (!first.contains(id)) ended.insert(id);
+    }
+    std::erase_if(opened, [&](uint32_t id) { return !first.contains(id); });
+    EraseIf(part->mutable_points(), [&](const v1::Points& points) {
+      return !first.contains(points.series());
+    });
+  }
+  part->clear_series();
+  for (const uint32_t id : opened) {
+    Series& series = *by_id_[id];
+    if (std::exchange(series.is_open, true)) continue;
+    *part->add_series() = series.described;
+  }
+  part->clear_ended();
+  for (const uint32_t id : ended) {
+    if (std::exchange(by_id_[id]->is_open, false)) part->add_ended(id);
+  }
 }
 
 std::optional<absl::Time> LiveSeries::NextStart() const {
@@ -101,49 +117,31 @@ std::optional<absl::Time> LiveSeries::NextStart() const {
   return newest_ - kOverlap;
 }
 
-absl::Time LiveSeries::KnownTo(const Series& series, size_t aggregator) {
-  return series.aggregator == aggregator ? series.known_to : series.newest;
-}
-
-void LiveSeries::RemoveOld(size_t aggregator, v1::Points* points) {
-  Series& series = Find(aggregator, points->series());
-  const absl::Time known_to = KnownTo(series, aggregator);
-  points->set_series(series.described.id());
-  int old = 0;
-  int64_t nanos = 0;      // of a point
-  int64_t old_nanos = 0;  // of the last old point
-  for (int i = 0; i < points->time_unix_nanos_size(); ++i) {
-    nanos += points->time_unix_nanos(i);
-    if (old < i || absl::FromUnixNanos(nanos) > known_to) continue;
-    ++old;
-    old_nanos = nanos;
+std::set<uint32_t> LiveSeries::First() const {
+  using Counter = std::tuple<std::string, std::string, std::string>;
+  std::map<Counter, std::set<std::pair<double, uint32_t>>> by_counter;
+  std::set<uint32_t> first;
+  for (const auto& [id, series] : by_id_) {
+    if (!series->rank.has_value()) continue;
+    const v1::Series& of = series->described;
+    auto& ranked = by_counter[{of.counterset(), of.counter(), of.unit()}];
+    ranked.emplace(*series->rank, id);
+    first.insert(id);
+    if (ranked.size() <= std::max(top_, bottom_)) continue;
+    first.erase(ranked.rbegin()->second);
+    ranked.erase(std::prev(ranked.end()));
   }
-  RemoveFirst(old, points);
-  if (points->values().empty()) return;
-  points->set_time_unix_nanos(0, old_nanos + points->time_unix_nanos(0));
-  Note(aggregator, absl::FromUnixNanos(nanos), &series);
+  return first;
 }
 
-void LiveSeries::RemoveOld(size_t aggregator, v1::RawSamples* samples) {
-  Series& series = Find(aggregator, samples->series());
-  const absl::Time known_to = KnownTo(series, aggregator);
-  samples->set_series(series.described.id());
-  auto* all = samples->mutable_samples();
-  all->erase(std::remove_if(all->begin(), all->end(),
-                            [&](const v1::RawSample& sample) {
-                              return TimeOf(sample) <= known_to;
-                            }),
-             all->end());
-  if (!all->empty()) Note(aggregator, TimeOf(*all->rbegin()), &series);
-}
-
-void LiveSeries::Note(size_t aggregator, absl::Time newest, Series* series) {
-  if (series->aggregator != aggregator) {
-    series->aggregator = aggregator;
-    series->known_to = series->newest;
-  }
-  series->newest = std::max(series->newest, newest);
+bool LiveSeries::Note(size_t aggregator, absl::Time time, Series* series) {
+  const bool is_owner = series->aggregator == aggregator;
+  if (time <= (is_owner ? series->known_to : series->newest)) return false;
+  if (!is_owner) series->known_to = series->newest;
+  series->aggregator = aggregator;
+  series->newest = std::max(series->newest, time);
   newest_ = std::max(newest_, series->newest);
+  return true;
 }
 
 }  // namespace fleetperf::cli

@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
-#include "base/text/units.h"
 #include "cli/pivot.h"
 #include "cli/table.h"
 #include "cli/times.h"

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -8,11 +7,10 @@
 #include "base/os/clock.h"
 #include "base/status_macros.h"
 #include "base/text/printable.h"
+#include "cli/calls.h"
 #include "cli/commands.h"
 #include "cli/merged_lists.h"
-#include "cli/pages.h"
 #include "cli/table.h"
-#include "cli/terminal.h"
 #include "cli/times.h"
 #include "fleetperf/v1/fleet.grpc.pb.h"
 #include "proto/conversions.h"
@@ -257,14 +255,14 @@ absl::StatusOr<std::vector<v1::ListMachinesResponse>> MachinesOfEach(
   RETURN_IF_ERROR(SetMachines(machines, &request));
   request.set_with_plan_reports(with_plan_reports);
   if (with_plan_reports) request.set_page_size(kVerbosePage);
-  return ListOfEach<v1::ListMachinesRequest, v1::ListMachinesResponse>(
-      aggregators, &v1::FleetService::Stub::ListMachines, request);
+  return CallEach(aggregators, &v1::FleetService::Stub::ListMachines, request);
 }
 
 absl::Status ListMachines(const Aggregators& aggregators, Format format,
                           const MachineFlags& machines, bool verbose) {
-  ASSIGN_OR_RETURN(auto lists, MachinesOfEach(aggregators, machines, verbose));
-  const std::vector<v1::Machine> merged = MergeMachines(std::move(lists));
+  ASSIGN_OR_RETURN(const auto lists,
+                   MachinesOfEach(aggregators, machines, verbose));
+  const std::vector<v1::Machine> merged = MergeMachines(lists);
   MachinePrinter printer(format, verbose);
   for (const v1::Machine& machine : merged) {
     if (HasOutputFailed()) break;

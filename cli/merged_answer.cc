@@ -1,22 +1,26 @@
 #include "cli/merged_answer.h"
 
 #include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/support/sync_stream.h>
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/rpc/rpc_deadline.h"
 #include "base/rpc/rpc_error.h"
 #include "base/status_macros.h"
+#include "cli/calls.h"
 #include "cli/connection.h"
-#include "cli/merged_lists.h"
-#include "cli/pages.h"
+#include "cli/missing.h"
+#include "fleetperf/v1/query.grpc.pb.h"
 #include "proto/conversions.h"
 #include "proto/series_key.h"
 
@@ -25,21 +29,32 @@ namespace {
 
 constexpr absl::Duration kQueryDeadline = absl::Minutes(5);
 
+auto Start(v1::QueryService::Stub* stub, grpc::ClientContext* context,
+           const v1::QueryRangeRequest& request) {
+  return stub->QueryRange(context, request);
+}
+
+auto Start(v1::QueryService::Stub* stub, grpc::ClientContext* context,
+           const v1::QueryRawRequest& request) {
+  return stub->QueryRaw(context, request);
+}
+
 // The answer of one aggregator, series by series. Thread-compatible.
 template <typename Series>
 class AnswerStream {
  public:
   using Response = typename Series::Response;
 
-  AnswerStream(const Connection& connection, size_t number,
-               const AnswerReader<Series>& reader)
+  // Begins the call. `use_other` takes the parts of the answer that are no
+  // series.
+  AnswerStream(const Connection& connection,
+               const typename Series::Request& request,
+               std::function<void(const Response&)> use_other)
       : connection_(connection),
-        number_(number),
-        options_(reader),
-        keys_(reader.order != AnswerOrder::kRanked),
-        stub_(v1::QueryService::NewStub(connection.channel())) {
+        use_other_(std::move(use_other)),
+        stub_(connection.channel()) {
     context_.set_deadline(RpcDeadline(kQueryDeadline));
-    reader_ = options_.start(stub_.get(), &context_);
+    reader_ = Start(&stub_, &context_, request);
   }
 
   ~AnswerStream() {
@@ -50,15 +65,17 @@ class AnswerStream {
   // Reads the next series.
   void Advance() {
     next_.reset();
-    if (std::exchange(has_first_, false)) Begin();
+    if (response_.has_series()) Begin();
     while (!is_over_) {
-      if (!reader_->Read(&response_)) {
-        is_over_ = true;
-      } else if (response_.has_series() && next_.has_value()) {
-        has_first_ = true;
-        return;
+      is_over_ = !reader_->Read(&response_);
+      if (is_over_) return response_.Clear();
+      stage_ = RpcStage::kAnswering;
+      if (response_.has_series()) {
+        if (next_.has_value()) return;  // it begins the one after
+        Begin();
       } else {
-        Use();
+        if (next_.has_value()) AddValues(response_, &*next_);
+        use_other_(response_);
       }
     }
   }
@@ -75,60 +92,35 @@ class AnswerStream {
   }
 
   const std::string& address() const { return connection_.address(); }
-  const std::vector<v1::Missing>& missing() const { return missing_; }
-  const std::vector<v1::SilentMachine>& silent() const { return silent_; }
-  bool HasMachine(const std::string& name) const {
-    return machines_.contains(name);
-  }
 
  private:
   void Begin() {
-    next_.emplace(response_);
-    next_->holders = {number_};
+    next_.emplace(Series{.head = response_, .holders = {address()}});
     key_ = keys_.KeyOf(next_->series());
-    machines_.insert(machines_.end(), next_->series().machine());
-  }
-
-  void Use() {
-    stage_ = RpcStage::kAnswering;
-    if (response_.has_series()) {
-      Begin();
-    } else if (response_.has_missing()) {
-      missing_.push_back(response_.missing());
-    } else if (response_.has_silent()) {
-      silent_.push_back(response_.silent());
-    } else if (response_.has_progress()) {
-      options_.on_progress(number_, response_.progress());
-    } else if (next_.has_value()) {
-      next_->Add(response_);
-    }
   }
 
   const Connection& connection_;
-  const size_t number_;
-  const AnswerReader<Series>& options_;
-  DistinctSeriesKeys keys_;
+  const std::function<void(const Response&)> use_other_;
+  DistinctSeriesKeys keys_{/*is_sorted=*/true};
   grpc::ClientContext context_;
-  const std::unique_ptr<v1::QueryService::Stub> stub_;
+  v1::QueryService::Stub stub_;
   std::unique_ptr<grpc::ClientReader<Response>> reader_;
   RpcStage stage_ = RpcStage::kConnecting;
-  Response response_;
-  bool has_first_ = false;  // whether response_ begins the next series
+  Response response_;  // the newest one
   bool is_over_ = false;
   bool is_finished_ = false;
   std::optional<Series> next_;
   std::string key_;
-  std::set<std::string> machines_;  // that have series
-  std::vector<v1::Missing> missing_;
-  std::vector<v1::SilentMachine> silent_;
 };
 
 template <typename Series>
 using Streams = std::vector<std::unique_ptr<AnswerStream<Series>>>;
 
+// Reads all series, and joins those that have one key.
 template <typename Series>
-absl::Status UseSorted(const Streams<Series>& streams,
-                       const AnswerReader<Series>& reader) {
+absl::Status UseAll(const Streams<Series>& streams,
+                    const typename Series::Request& request,
+                    const AnswerReader<Series>& reader) {
   for (;;) {
     const std::string* first = nullptr;  // the key
     for (const auto& stream : streams) {
@@ -143,24 +135,8 @@ absl::Status UseSorted(const Streams<Series>& streams,
       parts.push_back(stream->Take());
       stream->Advance();
     }
-    RETURN_IF_ERROR(reader.use(std::move(parts)));
+    RETURN_IF_ERROR(reader.use(Join(std::move(parts), request)));
   }
-}
-
-template <typename Series>
-absl::Status UseRanked(const Streams<Series>& streams,
-                       const AnswerReader<Series>& reader) {
-  std::map<std::string, std::vector<Series>> parts;
-  for (const auto& stream : streams) {
-    while (stream->next().has_value()) {
-      parts[stream->key()].push_back(stream->Take());
-      stream->Advance();
-    }
-  }
-  for (auto& [key, of_series] : parts) {
-    RETURN_IF_ERROR(reader.use(std::move(of_series)));
-  }
-  return absl::OkStatus();
 }
 
 template <typename Series>
@@ -177,57 +153,33 @@ absl::Status CheckOneAnswers(const Streams<Series>& streams) {
                    answering.front()));
 }
 
-// Records the paths that none of the aggregators has.
-template <typename Series>
-void AddMissing(const Aggregators& aggregators, const Streams<Series>& streams,
-                const std::vector<absl::Status>& results) {
-  std::map<std::string, size_t> counts;  // of aggregators, by path
-  size_t answers = 0;
-  std::vector<v1::Missing> all;
-  for (size_t i = 0; i < streams.size(); ++i) {
-    if (!results[i].ok()) continue;  // or it has none of the paths
-    ++answers;
-    for (const v1::Missing& missing : streams[i]->missing()) {
-      if (++counts[missing.path()] == 1) all.push_back(missing);
-    }
+v1::QueryProgress SumOf(const std::vector<v1::QueryProgress>& of_each) {
+  v1::QueryProgress sum;
+  for (const v1::QueryProgress& of : of_each) {
+    sum.set_machines_read(sum.machines_read() + of.machines_read());
+    sum.set_machines(sum.machines() + of.machines());
   }
-  for (const v1::Missing& missing : all) {
-    if (counts[missing.path()] == answers) aggregators.AddMissing(missing);
-  }
+  return sum;
 }
 
-// Records the machines that no aggregator has samples of in the range.
-template <typename Series>
+// Records the machines whose newest samples are those of `silent`.
 absl::Status AddSilent(const Aggregators& aggregators,
-                       const Streams<Series>& streams, AnswerOrder order) {
-  std::map<std::string, v1::SilentMachine> newest;
-  for (const auto& stream : streams) {
-    for (const v1::SilentMachine& machine : stream->silent()) {
-      const bool is_elsewhere =
-          std::any_of(streams.begin(), streams.end(), [&](const auto& other) {
-            return other != stream && other->HasMachine(machine.machine());
-          });
-      if (is_elsewhere) continue;
-      const auto [known, is_new] =
-          newest.try_emplace(machine.machine(), machine);
-      if (!is_new && FromProto(known->second.newest_sample()) <
-                         FromProto(machine.newest_sample())) {
-        known->second = machine;
+                       const std::vector<v1::SilentMachine>& silent) {
+  std::map<std::string, absl::Time> newest;
+  if (!silent.empty() && aggregators.reached().size() > 1) {
+    ASSIGN_OR_RETURN(const auto lists, MachinesOfEach(aggregators, {}));
+    for (const v1::ListMachinesResponse& list : lists) {
+      for (const v1::Machine& machine : list.machines()) {
+        absl::Time& time = newest[machine.name()];
+        time = std::max(time, FromProto(machine.newest_sample()));
       }
     }
   }
-  // The series of a machine that has moved need not rank among the first.
-  if (order == AnswerOrder::kRanked && streams.size() > 1 && !newest.empty()) {
-    ASSIGN_OR_RETURN(auto lists, MachinesOfEach(aggregators, {}));
-    for (const v1::Machine& machine : MergeMachines(std::move(lists))) {
-      const auto found = newest.find(machine.name());
-      if (found != newest.end() && FromProto(found->second.newest_sample()) <
-                                       FromProto(machine.newest_sample())) {
-        newest.erase(found);
-      }
-    }
+  for (const v1::SilentMachine& machine : silent) {
+    if (newest[machine.machine()] > FromProto(machine.newest_sample()))
+      continue;
+    aggregators.AddSilent(machine);
   }
-  for (const auto& [name, machine] : newest) aggregators.AddSilent(machine);
   return absl::OkStatus();
 }
 
@@ -235,29 +187,48 @@ absl::Status AddSilent(const Aggregators& aggregators,
 
 template <typename Series>
 absl::Status ReadAnswers(const Aggregators& aggregators,
+                         const typename Series::Request& request,
                          const AnswerReader<Series>& reader) {
+  typename Series::Request asked = request;
+  asked.set_with_progress(!reader.is_part);
+  const auto reached = aggregators.reached();
+  std::vector<v1::QueryProgress> progress(reached.size());
+  std::vector<std::vector<v1::Missing>> missing(reached.size());
+  std::vector<v1::SilentMachine> silent;
   Streams<Series> streams;
-  for (const Connection& connection : aggregators.reached()) {
-    streams.push_back(std::make_unique<AnswerStream<Series>>(
-        connection, streams.size(), reader));
+  for (size_t i = 0; i < reached.size(); ++i) {
+    const auto use_other = [&, i](const typename Series::Response& response) {
+      if (response.has_missing()) missing[i].push_back(response.missing());
+      if (response.has_silent()) silent.push_back(response.silent());
+      if (!response.has_progress()) return;
+      progress[i] = response.progress();
+      reader.on_progress(SumOf(progress));
+    };
+    streams.push_back(
+        std::make_unique<AnswerStream<Series>>(reached[i], asked, use_other));
   }
   for (const auto& stream : streams) stream->Advance();
-  if (reader.order == AnswerOrder::kOverMachines) {
-    RETURN_IF_ERROR(CheckOneAnswers(streams));
-  }
-  RETURN_IF_ERROR(reader.order == AnswerOrder::kRanked
-                      ? UseRanked(streams, reader)
-                      : UseSorted(streams, reader));
+  if (reader.spans_machines) RETURN_IF_ERROR(CheckOneAnswers(streams));
+  RETURN_IF_ERROR(UseAll(streams, request, reader));
   std::vector<absl::Status> results;
-  for (const auto& stream : streams) results.push_back(stream->Finish());
+  std::vector<std::vector<v1::Missing>> missing_of_answers;
+  for (size_t i = 0; i < streams.size(); ++i) {
+    results.push_back(streams[i]->Finish());
+    if (results[i].ok()) missing_of_answers.push_back(missing[i]);
+  }
   RETURN_IF_ERROR(aggregators.Combine(results));
-  AddMissing(aggregators, streams, results);
-  return AddSilent(aggregators, streams, reader.order);
+  if (reader.is_part) return absl::OkStatus();
+  for (const v1::Missing& path : MissingInAll(missing_of_answers)) {
+    aggregators.AddMissing(path);
+  }
+  return AddSilent(aggregators, silent);
 }
 
 template absl::Status ReadAnswers(const Aggregators&,
+                                  const v1::QueryRangeRequest&,
                                   const AnswerReader<RangeSeries>&);
 template absl::Status ReadAnswers(const Aggregators&,
+                                  const v1::QueryRawRequest&,
                                   const AnswerReader<RawSeries>&);
 
 }  // namespace fleetperf::cli

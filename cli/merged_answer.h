@@ -3,51 +3,38 @@
 #ifndef FLEETPERF_CLI_MERGED_ANSWER_H_
 #define FLEETPERF_CLI_MERGED_ANSWER_H_
 
-#include <grpcpp/client_context.h>
-#include <grpcpp/support/sync_stream.h>
-
-#include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <memory>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "cli/aggregators.h"
 #include "cli/joined_series.h"
-#include "fleetperf/v1/query.grpc.pb.h"
+#include "fleetperf/v1/query.pb.h"
 
 namespace fleetperf::cli {
 
-enum class AnswerOrder : uint8_t {
-  kByKey,         // sorted by SeriesKey
-  kRanked,        // in another order; at most a few series
-  kOverMachines,  // sorted, of series that combine several machines
-};
-
-// How to ask one aggregator, and what to do with the answers.
+// What to do with the answers. `Series` is RangeSeries or RawSeries.
 template <typename Series>
 struct AnswerReader {
-  using Response = typename Series::Response;
-
-  AnswerOrder order = AnswerOrder::kByKey;
-  std::function<std::unique_ptr<grpc::ClientReader<Response>>(
-      v1::QueryService::Stub*, grpc::ClientContext*)>
-      start;
-  // Takes the progress of the aggregator with this number.
-  std::function<void(size_t, const v1::QueryProgress&)> on_progress;
-  // Takes the parts of a series, of the aggregators in their order. An error
-  // ends the query. Called by SeriesKey.
-  std::function<absl::Status(std::vector<Series>)> use;
+  // Takes each series, whose parts have been joined. An error ends the query.
+  std::function<absl::Status(Series)> use;
+  // Takes the progress of all together.
+  std::function<void(const v1::QueryProgress&)> on_progress;
+  // Whether series combine machines, so that those of several aggregators
+  // cannot be joined: InvalidArgument if more than one has some.
+  bool spans_machines = false;
+  // Whether the query is a part of another one, which records what is missing
+  // and shows the progress.
+  bool is_part = false;
 };
 
-// Asks all aggregators at the same time, and has one series of each in memory,
-// or all if they are ranked. Records missing paths, which no aggregator has,
-// and silent machines, which have no samples at another one. Returns the
-// Combined results, or InvalidArgument if several have series that combine
-// machines. `Series` is RangeSeries or RawSeries.
+// Asks all aggregators at the same time, and has one series of each in memory.
+// The order is that of SeriesKey, or that of the answer if there is one
+// aggregator. Records missing paths, which no aggregator has, and silent
+// machines, of which no other one has later samples. Returns the Combined
+// results.
 template <typename Series>
 absl::Status ReadAnswers(const Aggregators& aggregators,
+                         const typename Series::Request& request,
                          const AnswerReader<Series>& reader);
 
 }  // namespace fleetperf::cli

@@ -1,7 +1,7 @@
 #include "cli/merged_lists.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -44,39 +44,25 @@ void MergeInto(v1::Machine machine, v1::Machine* merged) {
   if (machine.expected()) merged->set_expected(true);
 }
 
+template <typename Key, typename Element>
+std::vector<Element> ValuesOf(std::map<Key, Element> by_key) {
+  std::vector<Element> values;
+  for (auto& [key, element] : by_key) values.push_back(std::move(element));
+  return values;
+}
+
 }  // namespace
 
 std::vector<v1::Machine> MergeMachines(
-    std::vector<v1::ListMachinesResponse> lists) {
-  std::map<std::string, v1::Machine> by_name;
-  for (v1::ListMachinesResponse& list : lists) {
-    for (v1::Machine& machine : *list.mutable_machines()) {
-      const auto [known, is_new] = by_name.try_emplace(machine.name());
-      if (is_new) {
-        known->second.Swap(&machine);
-      } else {
-        MergeInto(std::move(machine), &known->second);
-      }
-    }
-  }
-  std::vector<v1::Machine> machines;
-  for (auto& [name, machine] : by_name) machines.push_back(std::move(machine));
-  return machines;
-}
-
-std::map<std::string, size_t> HoldersOf(
     const std::vector<v1::ListMachinesResponse>& lists) {
-  std::map<std::string, const v1::Machine*> newest;
-  std::map<std::string, size_t> holders;
-  for (size_t i = 0; i < lists.size(); ++i) {
-    for (const v1::Machine& machine : lists[i].machines()) {
-      const v1::Machine*& known = newest[machine.name()];
-      if (known != nullptr && !IsOlder(*known, machine)) continue;
-      known = &machine;
-      holders[machine.name()] = i;
+  std::map<std::string, v1::Machine> by_name;
+  for (const v1::ListMachinesResponse& list : lists) {
+    for (const v1::Machine& machine : list.machines()) {
+      const auto [known, is_new] = by_name.try_emplace(machine.name(), machine);
+      if (!is_new) MergeInto(machine, &known->second);
     }
   }
-  return holders;
+  return ValuesOf(std::move(by_name));
 }
 
 std::vector<v1::Counterset> MergeCountersets(
@@ -94,17 +80,11 @@ std::vector<v1::Counterset> MergeCountersets(
                                     merged.collecting_machines()}));
     }
   }
-  std::vector<v1::Counterset> countersets;
-  for (auto& [name, merged] : by_name) countersets.push_back(std::move(merged));
-  return countersets;
+  return ValuesOf(std::move(by_name));
 }
 
 std::vector<v1::Counter> MergeCounters(
-    std::vector<v1::ListCountersResponse> lists) {
-  std::stable_sort(lists.begin(), lists.end(),
-                   [](const auto& a, const auto& b) {
-                     return a.counters_size() > b.counters_size();
-                   });
+    const std::vector<v1::ListCountersResponse>& lists) {
   std::vector<v1::Counter> counters;
   std::map<uint32_t, size_t> by_id;
   for (const v1::ListCountersResponse& list : lists) {
@@ -119,65 +99,57 @@ std::vector<v1::Counter> MergeCounters(
 }
 
 v1::ListInstancesResponse MergeInstances(
-    const std::vector<v1::ListInstancesResponse>& lists,
-    const std::map<std::string, size_t>& holders) {
-  std::map<std::string, size_t> lists_of = holders;
-  std::map<std::string, std::vector<const v1::ListInstancesResponse::Instance*>>
-      by_machine;
+    const std::vector<v1::ListInstancesResponse>& lists) {
+  std::map<std::string, v1::ListInstancesResponse> by_machine;
+  for (const v1::ListInstancesResponse& list : lists) {
+    std::map<std::string, v1::ListInstancesResponse> of_list;
+    for (const auto& instance : list.instances()) {
+      *of_list[instance.machine()].add_instances() = instance;
+    }
+    for (const std::string& machine : list.unanswered()) {
+      of_list[machine].add_unanswered(machine);
+    }
+    for (auto& [machine, instances] : of_list) {
+      const auto [known, is_new] = by_machine.try_emplace(machine, instances);
+      const bool is_stored = !known->second.unanswered().empty();
+      if (is_stored && instances.unanswered().empty())
+        known->second = instances;
+    }
+  }
   v1::ListInstancesResponse merged;
-  for (size_t i = 0; i < lists.size(); ++i) {
-    for (const auto& instance : lists[i].instances()) {
-      const std::string& machine = instance.machine();
-      if (lists_of.try_emplace(machine, i).first->second == i) {
-        by_machine[machine].push_back(&instance);
-      }
-    }
-    for (const std::string& machine : lists[i].unanswered()) {
-      if (lists_of.try_emplace(machine, i).first->second == i) {
-        merged.add_unanswered(machine);
-      }
-    }
-  }
-  for (const auto& [machine, instances] : by_machine) {
-    for (const auto* instance : instances) *merged.add_instances() = *instance;
-  }
+  for (const auto& [machine, of] : by_machine) merged.MergeFrom(of);
   return merged;
 }
 
-v1::FindResponse MergeFound(std::vector<v1::FindResponse> lists,
+v1::FindResponse MergeFound(const std::vector<v1::FindResponse>& lists,
                             uint32_t limit) {
-  const auto is_corrected = [](const v1::FindResponse& list) {
-    return list.found().empty() || !list.corrected_words().empty();
+  const auto has_words = [](const v1::FindResponse& list) {
+    return !list.found().empty() && list.corrected_words().empty();
   };
-  if (!std::all_of(lists.begin(), lists.end(), is_corrected)) {
-    std::erase_if(lists, is_corrected);
-  }
-  int longest = 0;
+  const bool any = std::any_of(lists.begin(), lists.end(), has_words);
   v1::FindResponse merged;
-  for (const v1::FindResponse& list : lists) {
-    longest = std::max(longest, list.found_size());
-    merged.set_left_out(std::max(merged.left_out(), list.left_out()));
+  // By the place in a list, then by the list.
+  std::map<std::pair<int, size_t>, const v1::FindResponse::Found*> in_turn;
+  for (size_t i = 0; i < lists.size(); ++i) {
+    const v1::FindResponse& list = lists[i];
     merged.set_machines_left_out(merged.machines_left_out() +
                                  list.machines_left_out());
+    if (any && !has_words(list)) continue;
+    merged.set_left_out(std::max(merged.left_out(), list.left_out()));
     if (merged.corrected_words().empty()) {
       merged.set_corrected_words(list.corrected_words());
     }
+    for (int place = 0; place < list.found_size(); ++place) {
+      in_turn[{place, i}] = &list.found(place);
+    }
   }
   std::map<std::tuple<int, std::string, std::string>, int> known;
-  for (int i = 0; i < longest; ++i) {
-    for (const v1::FindResponse& list : lists) {
-      if (i >= list.found_size()) continue;
-      const auto& found = list.found(i);
-      const auto [place, is_new] = known.try_emplace(
-          {found.kind(), found.path(), found.name()}, merged.found_size());
-      if (!is_new) {
-        if (found.collected()) {
-          merged.mutable_found(place->second)->set_collected(true);
-        }
-      } else {
-        *merged.add_found() = found;
-      }
-    }
+  for (const auto& [place, found] : in_turn) {
+    const auto [number, is_new] = known.try_emplace(
+        {found->kind(), found->path(), found->name()}, merged.found_size());
+    if (is_new) *merged.add_found() = *found;
+    if (!found->collected()) continue;
+    merged.mutable_found(number->second)->set_collected(true);
   }
   const int kept = std::min<int>(merged.found_size(), static_cast<int>(limit));
   merged.set_left_out(merged.left_out() +

@@ -4,10 +4,7 @@
 #ifndef FLEETPERF_CLI_MERGED_LISTS_H_
 #define FLEETPERF_CLI_MERGED_LISTS_H_
 
-#include <cstddef>
 #include <cstdint>
-#include <map>
-#include <string>
 #include <vector>
 
 #include "fleetperf/v1/fleet.pb.h"
@@ -20,10 +17,6 @@ namespace fleetperf::cli {
 // If two have an agent of its name connected from two hosts, it has the other
 // one as conflicting_address.
 std::vector<v1::Machine> MergeMachines(
-    std::vector<v1::ListMachinesResponse> lists);
-
-// Returns the number of the aggregator that describes each machine, by name.
-std::map<std::string, size_t> HoldersOf(
     const std::vector<v1::ListMachinesResponse>& lists);
 
 // Returns the countersets by name. Machines that collect add up. A machine that
@@ -32,20 +25,19 @@ std::map<std::string, size_t> HoldersOf(
 std::vector<v1::Counterset> MergeCountersets(
     const std::vector<v1::ListCountersetsResponse>& lists);
 
-// Returns the counters of the longest list, then those of the others that it
-// does not have. One is collected if it is in one of the lists.
+// Returns the counters of the first list, then those of the others that it does
+// not have. One is collected if it is in one of the lists.
 std::vector<v1::Counter> MergeCounters(
-    std::vector<v1::ListCountersResponse> lists);
+    const std::vector<v1::ListCountersResponse>& lists);
 
-// Returns the instances by machine, each machine's from its holder, or from the
-// first list that has some if there is none.
+// Returns the instances by machine: of each, those of the aggregator that its
+// agent has answered, or else the first list that has the machine.
 v1::ListInstancesResponse MergeInstances(
-    const std::vector<v1::ListInstancesResponse>& lists,
-    const std::map<std::string, size_t>& holders);
+    const std::vector<v1::ListInstancesResponse>& lists);
 
 // Returns the first of each list, then the second of each, and so on, at most
 // `limit`. Lists for corrected words count only if all words are corrected.
-v1::FindResponse MergeFound(std::vector<v1::FindResponse> lists,
+v1::FindResponse MergeFound(const std::vector<v1::FindResponse>& lists,
                             uint32_t limit);
 
 }  // namespace fleetperf::cli

@@ -25,6 +25,20 @@ void PrintNote(absl::string_view text) {
   std::fprintf(stderr, "fleetperf: %s\n", Printable(text).c_str());
 }
 
+std::vector<v1::Missing> MissingInAll(
+    const std::vector<std::vector<v1::Missing>>& of_each) {
+  std::map<std::string, size_t> answers;  // by path
+  std::vector<v1::Missing> in_all;
+  for (const std::vector<v1::Missing>& of_one : of_each) {
+    for (const v1::Missing& missing : of_one) {
+      if (++answers[missing.path()] == of_each.size()) {
+        in_all.push_back(missing);
+      }
+    }
+  }
+  return in_all;
+}
+
 void PrintMissing(const v1::Missing& missing, Format format) {
   if (format == Format::kJson) {
     PutLine(ToJson({{.name = "path", .value = missing.path()},
@@ -56,10 +70,10 @@ std::string SilenceText(const v1::SilentMachine& machine, absl::Time now) {
       is_behind ? ", unless the machine is still sending older samples" : "");
 }
 
-void PrintSilent(const std::vector<v1::SilentMachine>& machines,
+void PrintSilent(const std::map<std::string, v1::SilentMachine>& machines,
                  Format format) {
   if (format == Format::kJson) {
-    for (const v1::SilentMachine& machine : machines) {
+    for (const auto& [name, machine] : machines) {
       Field skew{.name = "clock_skew_seconds", .detail = true};
       if (machine.has_clock_skew()) {
         skew.value = absl::ToDoubleSeconds(FromProto(machine.clock_skew()));
@@ -75,8 +89,9 @@ void PrintSilent(const std::vector<v1::SilentMachine>& machines,
     }
   }
   const absl::Time now = Clock::Real().Now();
-  for (size_t i = 0; i < machines.size() && i < kMaxShown; ++i) {
-    PrintNote(SilenceText(machines[i], now));
+  size_t shown = 0;
+  for (const auto& [name, machine] : machines) {
+    if (++shown <= kMaxShown) PrintNote(SilenceText(machine, now));
   }
   if (machines.size() > kMaxShown) {
     PrintNote(absl::StrCat("no samples of ", machines.size() - kMaxShown,

@@ -150,11 +150,7 @@ std::string CsvText(const Field& field) {
 class TablePrinter : public RecordPrinter {
  public:
   void Print(const Record& record) override { records_.push_back(record); }
-  void Finish() override {
-    for (const std::string& line : FormatTable(records_, TableWidth())) {
-      PutLine(line);
-    }
-  }
+  void Finish() override { PutLines(FormatTable(records_, TableWidth())); }
 
  private:
   std::vector<Record> records_;
@@ -203,6 +199,10 @@ void PutLine(absl::string_view line, absl::string_view end) {
     Put(line);
   }
   Put(end);
+}
+
+void PutLines(const std::vector<std::string>& lines, absl::string_view end) {
+  for (const std::string& line : lines) PutLine(line, end);
 }
 
 bool HasOutputFailed() { return output_error != 0; }

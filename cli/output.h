@@ -95,6 +95,8 @@ void Put(absl::string_view bytes);
 // Writes a line, which may have text from outside, to standard output. On a
 // terminal, the line is made Printable.
 void PutLine(absl::string_view line, absl::string_view end = "\n");
+void PutLines(const std::vector<std::string>& lines,
+              absl::string_view end = "\n");
 // Returns whether writing has failed: further output is useless.
 bool HasOutputFailed();
 // Flushes standard output and returns the first failure to write it. A reader

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "cli/numbers.h"
 #include "cli/table.h"
-#include "cli/times.h"
 
 namespace fleetperf::cli {
 namespace {

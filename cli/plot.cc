@@ -11,7 +11,6 @@
 #include "base/os/clock.h"
 #include "base/status_macros.h"
 #include "cli/commands.h"
-#include "cli/numbers.h"
 #include "cli/plot/chart.h"
 #include "cli/plot/plot_file.h"
 #include "cli/plot/text_plot.h"

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,11 +27,11 @@
 #include "cli/series_table.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
-#include "cli/times.h"
 #include "cli/totals_title.h"
 #include "cli/values.h"
-#include "fleetperf/v1/query.grpc.pb.h"
+#include "perflib/path.h"
 #include "perflib/registration.h"
+#include "proto/condition.h"
 #include "proto/conversions.h"
 
 namespace fleetperf::cli {
@@ -81,7 +81,7 @@ void AddRanking(const v1::Series& series, const Value& value, bool has_step,
   if (value.ended.has_value()) ended.value = true;
   record->push_back(std::move(ended));
   Field aggregators{.name = "aggregators", .detail = true, .shown_in = kInJson};
-  if (value.aggregators != nullptr) aggregators.value = *value.aggregators;
+  if (!value.aggregators.empty()) aggregators.value = value.aggregators;
   record->push_back(std::move(aggregators));
 }
 
@@ -127,17 +127,10 @@ class QueryProgress {
         // The first value may take long, however values are printed.
         progress_(MakeProgress("querying", Printing::kAtEnd)) {}
 
-  // Sets the progress of an aggregator.
-  void SetMachines(size_t aggregator, const v1::QueryProgress& progress) {
-    of_aggregators_[aggregator] = progress;
-    v1::QueryProgress sum;
-    for (const auto& [number, of] : of_aggregators_) {
-      sum.set_machines_read(sum.machines_read() + of.machines_read());
-      sum.set_machines(sum.machines() + of.machines());
-    }
-    if (sum.machines() < 2) return;  // would say nothing
-    machines_ =
-        absl::StrCat(sum.machines_read(), " of ", sum.machines(), " machines");
+  void SetMachines(const v1::QueryProgress& progress) {
+    if (progress.machines() < 2) return;  // would say nothing
+    machines_ = absl::StrCat(progress.machines_read(), " of ",
+                             progress.machines(), " machines");
     Show();
   }
   // Must be called before values are printed.
@@ -162,7 +155,6 @@ class QueryProgress {
 
   const bool ends_with_values_;
   std::unique_ptr<Progress> progress_;  // null: not shown
-  std::map<size_t, v1::QueryProgress> of_aggregators_;
   std::string machines_;
   uint64_t values_ = 0;
 };
@@ -180,128 +172,110 @@ absl::Status NoSamples() {
       "the newest samples: fleetperf machines"));
 }
 
-AnswerOrder OrderOf(const v1::QueryRangeRequest& request) {
-  if (request.top() > 0 || request.bottom() > 0) return AnswerOrder::kRanked;
-  const bool is_over_machines =
-      request.aggregate() != v1::AGGREGATE_FUNCTION_UNSPECIFIED &&
-      !GroupsBy(request, v1::GROUPING_MACHINE);
-  return is_over_machines ? AnswerOrder::kOverMachines : AnswerOrder::kByKey;
-}
-
 // Prints nothing more, because the output has failed.
 absl::Status OutputFailed() { return absl::CancelledError("output"); }
 
-// Reads the answer to one range query.
-class RangeAnswer {
- public:
-  using Use = std::function<void(const v1::Series&, const Value&)>;
+using RangeReader = AnswerReader<RangeSeries>;
 
-  RangeAnswer(const Aggregators& aggregators, const QueryFlags& flags,
-              const v1::QueryRangeRequest& request, Printing printing,
-              const Use& use)
-      : aggregators_(aggregators),
-        flags_(flags),
-        request_(request),
-        order_(OrderOf(request)),
-        use_(use),
-        progress_(printing) {}
+bool IsRanked(const v1::QueryRangeRequest& request) {
+  return request.top() > 0 || request.bottom() > 0;
+}
 
-  absl::Status Read() {
-    v1::QueryRangeRequest asked = request_;
-    asked.set_with_progress(true);
-    if (JudgesItself()) {
-      asked.clear_where();
-      asked.set_without_aggregates(true);  // as with a condition
-    }
-    RETURN_IF_ERROR(ReadAnswers<RangeSeries>(
-        aggregators_,
-        {.order = order_,
-         .start =
-             [&](auto* stub, auto* context) {
-               return stub->QueryRange(context, asked);
-             },
-         .on_progress =
-             [&](size_t aggregator, const v1::QueryProgress& progress) {
-               progress_.SetMachines(aggregator, progress);
-             },
-         .use =
-             [&](std::vector<RangeSeries> parts) {
-               return Add(Join(std::move(parts), request_));
-             }}));
-    if (order_ == AnswerOrder::kRanked) KeepRanked(request_, &ranked_);
-    for (RangeSeries& series : ranked_) RETURN_IF_ERROR(Show(&series));
+// Whether the series has a value over the range, which satisfies the condition.
+absl::StatusOr<bool> IsChosen(const v1::QueryRangeRequest& request,
+                              const v1::QueryRangeResponse& series) {
+  if (!series.has_share() || !request.has_where()) return series.has_share();
+  ASSIGN_OR_RETURN(const Condition where, ConditionFromProto(request.where()));
+  ASSIGN_OR_RETURN(const Condition in_unit,
+                   where.In(series.series().unit(), series.series().path()));
+  return in_unit.HoldsFor(series.share());
+}
+
+// Returns the series that each aggregator ranks first: twice as many as wanted,
+// because another one may have more of some of these, and another value.
+absl::StatusOr<std::vector<RangeSeries>> ReadFirstOfEach(
+    const Aggregators& aggregators, v1::QueryRangeRequest request,
+    RangeReader reader) {
+  request.set_top(2 * request.top());
+  request.set_bottom(2 * request.bottom());
+  request.clear_step();
+  std::vector<RangeSeries> first;
+  reader.use = [&](RangeSeries series) {
+    first.push_back({.head = std::move(series.head)});
     return absl::OkStatus();
-  }
+  };
+  RETURN_IF_ERROR(ReadAnswers(aggregators, request, reader));
+  return first;
+}
 
-  uint64_t values() const { return progress_.values(); }
-
- private:
-  // A condition is on the part of a series that covers more of the range, which
-  // another aggregator may hold. Choices of the first few are merged.
-  bool JudgesItself() const {
-    return request_.has_where() && order_ != AnswerOrder::kRanked &&
-           aggregators_.reached().size() > 1;
-  }
-
-  absl::Status Add(RangeSeries series) {
-    if (order_ == AnswerOrder::kRanked) {
-      ranked_.push_back(std::move(series));
-      return absl::OkStatus();
-    }
-    if (JudgesItself()) {
-      ASSIGN_OR_RETURN(const v1::Condition where,
-                       InUnitOf("--where", request_.where(), series.series()));
-      if (!series.head.has_share() || !Holds(where, series.head.share())) {
-        return absl::OkStatus();
+// Reads the answers of several aggregators to a request with a choice. A series
+// is judged by the part that covers more of the range, so none of them can
+// choose. Reads all series. If only the first are wanted, reads those of the
+// machines whose series could be among them.
+absl::Status ReadChosen(const Aggregators& aggregators,
+                        const v1::QueryRangeRequest& request,
+                        const RangeReader& reader) {
+  v1::QueryRangeRequest all = request;
+  all.clear_where();
+  all.clear_top();
+  all.clear_bottom();
+  all.set_without_aggregates(true);  // as with a choice
+  std::vector<RangeSeries> ranked;
+  RangeReader of_all = reader;
+  of_all.use = [&](RangeSeries series) -> absl::Status {
+    ASSIGN_OR_RETURN(const bool is_chosen, IsChosen(request, series.head));
+    if (!is_chosen) return absl::OkStatus();
+    if (!IsRanked(request)) return reader.use(std::move(series));
+    ranked.push_back(std::move(series));
+    return absl::OkStatus();
+  };
+  if (!IsRanked(request)) return ReadAnswers(aggregators, all, of_all);
+  if (reader.spans_machines) {
+    RETURN_IF_ERROR(ReadAnswers(aggregators, all, of_all));
+    KeepRanked(request, &ranked);
+  } else {
+    of_all.is_part = true;
+    // The ranks of series whose machines have not been read. They may be wrong.
+    ASSIGN_OR_RETURN(std::vector<RangeSeries> claims,
+                     ReadFirstOfEach(aggregators, request, reader));
+    std::set<std::string> read;
+    for (size_t known = 0;; known = read.size()) {
+      std::vector<RangeSeries> first = claims;
+      for (const RangeSeries& series : ranked) {
+        first.push_back({.head = series.head});
       }
-    }
-    return Show(&series);
-  }
-
-  absl::Status Show(RangeSeries* series) {
-    progress_.BeforeValues();
-    const v1::QueryRangeResponse& head = series->head;
-    v1::Series& of = *series->head.mutable_series();
-    of.set_id(++last_id_);
-    const auto aggregators = AddressesOf(series->holders);
-    for (Value& value : series->values) {
-      if (head.has_share() && order_ == AnswerOrder::kRanked) {
-        value.share = head.share();
+      KeepRanked(request, &first);
+      for (const RangeSeries& series : first) {
+        const std::string& machine = series.series().machine();
+        if (!read.insert(machine).second) continue;
+        all.set_machine(perflib::EscapeName(machine));
+        RETURN_IF_ERROR(ReadAnswers(aggregators, all, of_all));
       }
-      if (head.has_ended_unix_nanos()) {
-        value.ended = absl::FromUnixNanos(head.ended_unix_nanos());
-      }
-      if (head.has_range_end_unix_nanos()) {
-        value.range_end = absl::FromUnixNanos(head.range_end_unix_nanos());
-      }
-      value.aggregators = aggregators;
-      use_(of, Displayed(flags_, of, value));
+      if (read.size() == known) break;
+      KeepRanked(request, &ranked);
+      std::erase_if(claims, [&](const RangeSeries& claim) {
+        return read.contains(claim.series().machine());
+      });
     }
-    progress_.AddValues(series->values.size());
-    return HasOutputFailed() ? OutputFailed() : absl::OkStatus();
   }
-
-  // Returns null for a single one.
-  std::shared_ptr<const std::vector<std::string>> AddressesOf(
-      const std::vector<size_t>& holders) const {
-    if (holders.size() < 2) return nullptr;
-    std::vector<std::string> addresses;
-    for (const size_t holder : holders) {
-      addresses.push_back(aggregators_.reached()[holder].address());
-    }
-    return std::make_shared<const std::vector<std::string>>(
-        std::move(addresses));
+  for (RangeSeries& series : ranked) {
+    RETURN_IF_ERROR(reader.use(std::move(series)));
   }
+  return absl::OkStatus();
+}
 
-  const Aggregators& aggregators_;
-  const QueryFlags& flags_;
-  const v1::QueryRangeRequest& request_;
-  const AnswerOrder order_;
-  const Use& use_;
-  QueryProgress progress_;
-  std::vector<RangeSeries> ranked_;
-  uint32_t last_id_ = 0;
-};
+// Adds what belongs to the series.
+void AddSeries(const RangeSeries& series, Value* value) {
+  const v1::QueryRangeResponse& head = series.head;
+  if (head.has_share()) value->share = head.share();
+  if (head.has_ended_unix_nanos()) {
+    value->ended = absl::FromUnixNanos(head.ended_unix_nanos());
+  }
+  if (head.has_range_end_unix_nanos()) {
+    value->range_end = absl::FromUnixNanos(head.range_end_unix_nanos());
+  }
+  if (series.holders.size() > 1) value->aggregators = series.holders;
+}
 
 }  // namespace
 
@@ -309,11 +283,35 @@ absl::Status ForEachResult(
     const Aggregators& aggregators, const QueryFlags& flags,
     const v1::QueryRangeRequest& request, Printing printing,
     const std::function<void(const v1::Series&, const Value&)>& use) {
-  RangeAnswer answer(aggregators, flags, request, printing, use);
-  const absl::Status status = answer.Read();
+  QueryProgress progress(printing);
+  uint32_t last_id = 0;
+  const auto show = [&](RangeSeries series) {
+    progress.BeforeValues();
+    v1::Series& of = *series.head.mutable_series();
+    of.set_id(++last_id);
+    if (!IsRanked(request)) series.head.clear_share();
+    for (Value& value : series.values) {
+      AddSeries(series, &value);
+      use(of, Displayed(flags, of, value));
+    }
+    progress.AddValues(series.values.size());
+    return HasOutputFailed() ? OutputFailed() : absl::OkStatus();
+  };
+  const bool spans_machines =
+      request.aggregate() != v1::AGGREGATE_FUNCTION_UNSPECIFIED &&
+      !GroupsBy(request, v1::GROUPING_MACHINE);
+  const RangeReader reader = {
+      .use = show,
+      .on_progress =
+          [&](const v1::QueryProgress& of) { progress.SetMachines(of); },
+      .spans_machines = spans_machines};
+  const bool chooses = IsRanked(request) || request.has_where();
+  const absl::Status status = chooses && aggregators.reached().size() > 1
+                                  ? ReadChosen(aggregators, request, reader)
+                                  : ReadAnswers(aggregators, request, reader);
   if (HasOutputFailed()) return absl::OkStatus();  // FinishOutput has the error
   RETURN_IF_ERROR(status);
-  if (answer.values() > 0) return absl::OkStatus();
+  if (progress.values() > 0) return absl::OkStatus();
   return request.has_where() ? NothingSelected(flags) : NoSamples();
 }
 
@@ -344,26 +342,20 @@ absl::Status QueryRaw(const Aggregators& aggregators, Format format,
   RETURN_IF_ERROR(SetRange(flags, &request));
   RETURN_IF_ERROR(SetMachines(flags.machines, &request));
   QueryProgress progress(PrintingOf(format));
-  request.set_with_progress(true);
   const auto printer = MakePrinter(format);
   const absl::Status status = ReadAnswers<RawSeries>(
-      aggregators,
-      {.start = [&](auto* stub,
-                    auto* context) { return stub->QueryRaw(context, request); },
-       .on_progress =
-           [&](size_t aggregator, const v1::QueryProgress& of) {
-             progress.SetMachines(aggregator, of);
-           },
-       .use =
-           [&](std::vector<RawSeries> parts) {
-             const RawSeries series = Join(std::move(parts));
+      aggregators, request,
+      {.use =
+           [&](const RawSeries& series) {
              progress.BeforeValues();
-             for (const v1::RawSample& sample : series.samples) {
+             for (const v1::RawSample& sample : series.values) {
                printer->Print(RawRecord(series.series(), sample));
              }
-             progress.AddValues(series.samples.size());
+             progress.AddValues(series.values.size());
              return HasOutputFailed() ? OutputFailed() : absl::OkStatus();
-           }});
+           },
+       .on_progress =
+           [&](const v1::QueryProgress& of) { progress.SetMachines(of); }});
   if (HasOutputFailed()) return absl::OkStatus();
   progress.End();
   if (HasAnswer(status)) printer->Finish();
@@ -384,7 +376,7 @@ absl::Status PrintPdhCsv(const Aggregators& aggregators,
                       csv.Add(series, value);
                     });
   if (!HasAnswer(status) || csv.is_empty()) return status;
-  for (const std::string& line : csv.Lines()) PutLine(line, "\r\n");
+  PutLines(csv.Lines(), "\r\n");
   return status;
 }
 
@@ -410,15 +402,11 @@ absl::Status PrintPivot(const Aggregators& aggregators, Format format,
     for (const Record& record : pivot.Records(kInCsv)) printer->Print(record);
     return status;
   }
-  if (!request.has_step()) {
-    for (const std::string& line : WrapWords(title.Text(), TableWidth())) {
-      PutLine(line);
-    }
-  }
+  if (!request.has_step()) PutLines(WrapWords(title.Text(), TableWidth()));
   bool is_first = true;
   for (const auto& table : pivot.Tables(TableWidth(), 0, pivot.rows())) {
     if (!std::exchange(is_first, false)) PutLine("");
-    for (const std::string& line : table) PutLine(line);
+    PutLines(table);
   }
   return status;
 }
@@ -435,9 +423,7 @@ absl::Status PrintSeriesTable(const Aggregators& aggregators,
   if (!HasAnswer(status)) return status;
   std::optional<Characters> trend;
   if (IsTerminal()) trend = ShownCharacters();
-  for (const std::string& line : table.Lines(TableWidth(), trend)) {
-    PutLine(line);
-  }
+  PutLines(table.Lines(TableWidth(), trend));
   return status;
 }
 
@@ -477,19 +463,10 @@ absl::Status PrintTotals(const Aggregators& aggregators,
   if (!has_shares) HideShares(&records);
   const std::string order =
       has_shares ? "; ranked by SHARE, the value times PRESENCE" : "";
-  for (const std::string& line :
-       WrapWords(absl::StrCat(title.Text(), order), TableWidth())) {
-    PutLine(line);
-  }
-  for (const std::string& line : FormatTable(records, TableWidth())) {
-    PutLine(line);
-  }
+  PutLines(WrapWords(absl::StrCat(title.Text(), order), TableWidth()));
+  PutLines(FormatTable(records, TableWidth()));
   return status;
 }
-
-}  // namespace
-
-namespace {
 
 // Makes agents collect, then queries the collected time.
 absl::Status CollectAndQuery(const Aggregators& aggregators, Format format,

@@ -142,43 +142,6 @@ absl::StatusOr<v1::Condition> ParseCondition(absl::string_view text) {
                    "90' or '>= 1.5 GiB'"));
 }
 
-bool Holds(const v1::Condition& condition, double value) {
-  switch (condition.comparison()) {
-    case v1::COMPARISON_GREATER:
-      return value > condition.number();
-    case v1::COMPARISON_GREATER_OR_EQUAL:
-      return value >= condition.number();
-    case v1::COMPARISON_LESS:
-      return value < condition.number();
-    case v1::COMPARISON_LESS_OR_EQUAL:
-      return value <= condition.number();
-    case v1::COMPARISON_EQUAL:
-      return value == condition.number();
-    case v1::COMPARISON_NOT_EQUAL:
-      return value != condition.number();
-    default:
-      return false;
-  }
-}
-
-absl::StatusOr<v1::Condition> InUnitOf(absl::string_view name,
-                                       const v1::Condition& condition,
-                                       const v1::Series& series) {
-  v1::Condition converted = condition;
-  if (condition.unit().empty()) return converted;
-  const auto factor = UnitFactor(condition.unit(), series.unit());
-  if (!factor.has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        name, " is in ", condition.unit(), ", but the values of ",
-        series.path(), " are ",
-        series.unit().empty() ? "plain numbers"
-                              : absl::StrCat("in ", series.unit())));
-  }
-  converted.set_number(condition.number() * *factor);
-  converted.clear_unit();
-  return converted;
-}
-
 absl::StatusOr<v1::QueryRangeRequest> MakeRequest(const QueryFlags& flags) {
   v1::QueryRangeRequest request;
   for (const std::string& path : flags.paths) request.add_paths(path);

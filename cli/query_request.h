@@ -25,15 +25,6 @@ absl::Status SetRange(const QueryFlags& flags, Request* request);
 // Parses "> 90".
 absl::StatusOr<v1::Condition> ParseCondition(absl::string_view text);
 
-// Returns the condition with its number in the unit of the series. Returns
-// InvalidArgument, which begins with `name`, if that is impossible.
-absl::StatusOr<v1::Condition> InUnitOf(absl::string_view name,
-                                       const v1::Condition& condition,
-                                       const v1::Series& series);
-
-// Whether a value, in the condition's unit, satisfies it.
-bool Holds(const v1::Condition& condition, double value);
-
 }  // namespace fleetperf::cli
 
 #endif  // FLEETPERF_CLI_QUERY_REQUEST_H_

@@ -28,13 +28,6 @@ v1::Points PointAt(const v1::Points& points, int i, int64_t nanos) {
   return point;
 }
 
-// Removes the elements of a repeated field for which `is_unwanted`.
-template <typename Field, typename Predicate>
-void EraseIf(Field* field, Predicate is_unwanted) {
-  field->erase(std::remove_if(field->begin(), field->end(), is_unwanted),
-               field->end());
-}
-
 }  // namespace
 
 void SampleTimes::Add(absl::Time sample, absl::Time now) {

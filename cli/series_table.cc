@@ -10,7 +10,6 @@
 #include "cli/table.h"
 #include "cli/times.h"
 #include "cli/totals_title.h"
-#include "proto/conversions.h"
 
 namespace fleetperf::cli {
 namespace {

@@ -1,20 +1,15 @@
-#include <grpcpp/channel.h>
-#include <grpcpp/client_context.h>
-
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "base/rpc/rpc_deadline.h"
 #include "base/status_macros.h"
-#include "base/text/printable.h"
 #include "cli/aggregators.h"
+#include "cli/calls.h"
 #include "cli/commands.h"
 #include "cli/connection.h"
+#include "cli/missing.h"
 #include "cli/times.h"
 #include "fleetperf/v1/administration.grpc.pb.h"
 #include "perflib/path.h"
@@ -76,21 +71,13 @@ Record StatusRecord(const v1::GetStatusResponse& status) {
   return record;
 }
 
-// Prints to standard error, after standard output.
-void PrintHint(absl::string_view text) {
-  std::fflush(stdout);
-  std::fprintf(stderr, "%s\n", Printable(text).c_str());
-}
-
 using Names = google::protobuf::RepeatedPtrField<std::string>;
 
 // Prints the first of `count` machines.
 void PrintMachines(absl::string_view what, const Names& first, uint32_t count) {
   if (count == 0) return;
-  std::string text = absl::StrCat(what, ": ", absl::StrJoin(first, ", "));
-  const auto named = static_cast<uint32_t>(first.size());
-  if (count > named) absl::StrAppend(&text, " and ", count - named, " more");
-  PrintHint(absl::StrCat(text, ". See: fleetperf machines"));
+  PrintNote(absl::StrCat(what, ": ", SomeOf(first, count, count),
+                         ". See: fleetperf machines"));
 }
 
 // Returns the path of an aggregator's own counters.
@@ -102,7 +89,7 @@ std::string OwnCounters(const std::string& machine) {
 // A machine that one of several aggregators misses may be connected to another.
 void PrintHints(const v1::GetStatusResponse& response, bool is_of_several) {
   if (response.has_clock_hold()) {
-    PrintHint(
+    PrintNote(
         "The clock jumped ahead: nothing is removed or thinned by age. If the "
         "time is right: fleetperf confirm-clock");
   }
@@ -118,23 +105,19 @@ void PrintHints(const v1::GetStatusResponse& response, bool is_of_several) {
 
 absl::Status ShowStatus(const Aggregators& aggregators, Format format,
                         bool verbose) {
-  const std::vector<Connection>& reached = aggregators.reached();
-  std::vector<v1::GetStatusResponse> responses(reached.size());
-  RETURN_IF_ERROR(aggregators.Ask([&](size_t i) {
-    grpc::ClientContext context;
-    context.set_deadline(RpcDeadline(kCallDeadline));
-    const auto stub = v1::AdministrationService::NewStub(reached[i].channel());
-    return reached[i].Explain(stub->GetStatus(&context, {}, &responses[i]));
-  }));
+  ASSIGN_OR_RETURN(
+      const auto responses,
+      CallEach(aggregators, &v1::AdministrationService::Stub::GetStatus, {}));
   const auto printer = MakePrinter(format);
   std::vector<std::string> counters;
-  for (size_t i = 0; i < reached.size(); ++i) {
+  for (size_t i = 0; i < responses.size(); ++i) {
     const v1::GetStatusResponse& response = responses[i];
     if (!response.has_time()) continue;  // it failed
     Record record = StatusRecord(response);
     if (aggregators.are_several()) {
-      record.insert(record.begin(),
-                    {.name = "aggregator", .value = reached[i].address()});
+      record.insert(
+          record.begin(),
+          {.name = "aggregator", .value = aggregators.reached()[i].address()});
     }
     printer->Print(record);
     counters.push_back(OwnCounters(response.name()));
@@ -151,12 +134,10 @@ absl::Status ShowStatus(const Aggregators& aggregators, Format format,
 }
 
 absl::Status ConfirmClock(const Connection& connection) {
-  grpc::ClientContext context;
-  context.set_deadline(RpcDeadline(kCallDeadline));
   v1::ConfirmClockResponse response;
-  const auto stub = v1::AdministrationService::NewStub(connection.channel());
-  RETURN_IF_ERROR(
-      connection.Explain(stub->ConfirmClock(&context, {}, &response)));
+  RETURN_IF_ERROR(Call(connection,
+                       &v1::AdministrationService::Stub::ConfirmClock, {},
+                       &response));
   PutLine(absl::StrCat(response.was_held()
                            ? "old samples are removed again, by the time "
                            : "nothing was on hold; the time is ",

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/text/units.h"
 #include "cli/times.h"
 #include "perflib/counter_type.h"
 #include "proto/conversions.h"

@@ -1,6 +1,5 @@
 #include "cli/values.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/ascii.h"

@@ -3,8 +3,8 @@
 #ifndef FLEETPERF_CLI_VALUES_H_
 #define FLEETPERF_CLI_VALUES_H_
 
+#include <algorithm>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,10 +36,17 @@ struct Value {
   // Of the series: the end of the range, unless the request has one.
   std::optional<absl::Time> range_end = std::nullopt;
   // Of the series: the aggregators that have values of it, if several have.
-  std::shared_ptr<const std::vector<std::string>> aggregators = nullptr;
+  std::vector<std::string> aggregators = {};
 
   bool ok() const { return status == v1::VALUE_STATUS_OK; }
 };
+
+// Removes the elements of a repeated field for which `is_unwanted`.
+template <typename Field, typename Predicate>
+void EraseIf(Field* field, Predicate is_unwanted) {
+  field->erase(std::remove_if(field->begin(), field->end(), is_unwanted),
+               field->end());
+}
 
 // Calls `use` for each point.
 void ForEachValue(const v1::Points& points,

@@ -1,19 +1,18 @@
 #include "cli/viewers.h"
 
-#include <algorithm>
-#include <cstdio>
 #include <map>
 #include <thread>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/os/clock.h"
 #include "base/wakeup.h"
 #include "cli/live_table.h"
+#include "cli/missing.h"
 #include "cli/pdh_csv_log.h"
 #include "cli/terminal.h"
-#include "cli/times.h"
 #include "cli/values.h"
 #include "proto/conversions.h"
 
@@ -36,20 +35,15 @@ constexpr char kClearBelow[] = "\x1b[J";
 // Reports values that the subscriber does not get.
 void ReportDropped(const v1::SubscribeResponse& response) {
   if (response.lagged() > 0) {
-    std::fprintf(stderr,
-                 "fleetperf: %llu values dropped: the output is read too "
-                 "slowly\n",
-                 static_cast<unsigned long long>(response.lagged()));
+    PrintNote(absl::StrCat(response.lagged(),
+                           " values dropped: the output is read too slowly"));
   }
   if (response.live_machines().widened() > 0) {
-    std::fprintf(
-        stderr,
-        "fleetperf: %u machines send values only every %s, because too many "
-        "are watched; watch fewer to see every sample\n",
-        response.live_machines().widened(),
+    PrintNote(absl::StrCat(
+        response.live_machines().widened(), " machines send values only every ",
         absl::FormatDuration(
-            FromProto(response.live_machines().widened_interval()))
-            .c_str());
+            FromProto(response.live_machines().widened_interval())),
+        ", because too many are watched; watch fewer to see every sample"));
   }
 }
 
@@ -96,11 +90,9 @@ class PdhCsvViewer : public Viewer {
     Print(log_.Add(response, Clock::Real().Now()));
     ReportDropped(response);
     if (log_.without_column() > 0 && !std::exchange(told_, true)) {
-      std::fprintf(
-          stderr,
-          "fleetperf: series that begin now are not in the output, "
-          "because pdh-csv has no place for more columns; use --format "
-          "csv to see them\n");
+      PrintNote(
+          "series that begin now are not in the output, because pdh-csv has no "
+          "place for more columns; use --format csv to see them");
     }
   }
 
@@ -108,7 +100,7 @@ class PdhCsvViewer : public Viewer {
 
  private:
   void Print(const std::vector<std::string>& lines) {
-    for (const std::string& line : lines) PutLine(line, "\r\n");
+    PutLines(lines, "\r\n");
     is_closed_ = !FinishOutput().ok() || HasOutputFailed();
   }
 

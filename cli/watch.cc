@@ -2,9 +2,9 @@
 #include <grpcpp/client_context.h>
 
 #include <algorithm>
-#include <map>
+#include <functional>
 #include <memory>
-#include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -14,6 +14,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
 #include "base/backoff.h"
 #include "base/daemon/daemon.h"
 #include "base/os/clock.h"
@@ -23,7 +24,6 @@
 #include "cli/aggregators.h"
 #include "cli/commands.h"
 #include "cli/connection.h"
-#include "cli/live_ranking.h"
 #include "cli/live_series.h"
 #include "cli/missing.h"
 #include "cli/query_request.h"
@@ -81,54 +81,40 @@ class Watcher {
   // `length`: how long to watch. All other arguments must outlive the object.
   Watcher(const Aggregators& aggregators, Format format,
           const WatchFlags& flags, absl::Duration length,
-          v1::SubscribeRequest request)
+          const v1::SubscribeRequest& request)
       : aggregators_(aggregators),
         format_(format),
         pivot_(flags.pivot),
         where_(flags.where),
         end_(Clock::Real().Monotonic() + length),
-        request_(std::move(request)),
-        undecided_(aggregators.reached().size()),
+        request_(request),
+        sources_(aggregators.all().size()),
         count_(flags.count),
-        paths_({request_.paths().begin(), request_.paths().end()}) {
-    for (const auto* all : {&aggregators.reached(), &aggregators.unreached()}) {
-      for (const Connection& connection : *all) {
-        sources_.push_back(
-            std::make_unique<Source>(connection, sources_.size()));
-      }
-    }
-    const bool ranks = request_.top() > 0 || request_.bottom() > 0;
-    if (ranks && sources_.size() > 1) {
-      ranking_.emplace(request_.top(), request_.bottom());
-    }
-  }
+        // A single aggregator ranks for all.
+        series_(aggregators.are_several() ? request.top() : 0,
+                aggregators.are_several() ? request.bottom() : 0),
+        paths_({request_.paths().begin(), request_.paths().end()}) {}
 
   // Makes Run return. Thread-safe.
   void Quit() {
     absl::MutexLock lock(&mutex_);
     quits_ = true;
-    for (const auto& source : sources_) {
-      if (source->context != nullptr) source->context->TryCancel();
-    }
+    for (grpc::ClientContext* context : contexts_) context->TryCancel();
     wakeup_.Notify();
   }
 
   // Returns a MissingError if no value met the condition, or if a path matched
   // nothing, which has been reported.
   absl::Status Run() {
+    std::vector<absl::Status> results(aggregators_.all().size());
     std::vector<std::thread> threads;
-    for (size_t i = 1; i < sources_.size(); ++i) {
-      threads.emplace_back([this, i] { RunSource(sources_[i].get()); });
+    for (size_t i = 0; i < results.size(); ++i) {
+      threads.emplace_back([this, i, &results] { results[i] = RunSource(i); });
     }
-    RunSource(sources_.front().get());
     for (std::thread& thread : threads) thread.join();
     absl::MutexLock lock(&show_mutex_);
     viewer_ = nullptr;  // prints the last values
-    std::vector<absl::Status> results;
-    for (size_t i = 0; i < aggregators_.reached().size(); ++i) {
-      results.push_back(sources_[i]->result);
-    }
-    ReportLost();
+    results.resize(aggregators_.reached().size());
     const absl::Status status = aggregators_.Combine(results);
     return status.ok() ? Missing() : status;
   }
@@ -136,32 +122,21 @@ class Watcher {
  private:
   // The subscription at one aggregator.
   struct Source {
-    Source(const Connection& to, size_t position)
-        : connection(to), number(position) {}
-
-    const Connection& connection;
-    const size_t number;
-    // Of its thread.
-    absl::Status result;
-    // Guarded by show_mutex_.
     bool is_connected = false;  // the current stream has answered
     bool was_connected = false;
+    bool has_failed = false;  // before it was connected
     bool has_sent_history = false;
+    std::vector<v1::Missing> missing;
     v1::LiveMachines live_machines;
-    grpc::ClientContext* context = nullptr;  // guarded by mutex_
   };
 
-  void RunSource(Source* source) {
-    const bool is_reached = source->number < aggregators_.reached().size();
-    absl::Status status = is_reached ? RunStream(source, source->connection)
-                                     : absl::UnavailableError(absl::StrCat(
-                                           "cannot reach the aggregator at ",
-                                           source->connection.address()));
-    if (is_reached) Decide(source);
+  absl::Status RunSource(size_t number) {
+    const Connection& connection = aggregators_.all()[number];
+    absl::Status status = RunStream(number, connection);
     Backoff backoff(kFirstRetry, kMaxRetry);
     bool told = false;
-    while (MayTryAgain(*source, status) && !IsOver()) {
-      if (IsConnected(*source)) {
+    while (MayTryAgain(number, status) && !IsOver()) {
+      if (IsConnected(number)) {
         backoff.Reset();
         told = false;
       }
@@ -169,32 +144,21 @@ class Watcher {
         PrintNote(absl::StrCat(status.message(), "; connecting again"));
       }
       if (WaitsForEnd(backoff.Next())) break;
-      status = RunStream(source, source->connection.Again());
+      status = RunStream(number, connection.Again());
     }
     absl::MutexLock lock(&show_mutex_);
+    const Source& source = sources_[number];
     const bool is_at_end =
-        source->was_connected && absl::IsDeadlineExceeded(status);
-    source->result = is_at_end || IsOver() ? absl::OkStatus() : status;
-  }
-
-  // Of several aggregators, names those that cannot be reached at the end.
-  void ReportLost() ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_) {
-    for (const auto& source : sources_) {
-      if (sources_.size() == 1 || !source->was_connected) continue;
-      if (source->is_connected) {
-        aggregators_.RemoveFailure(source->connection);
-      } else {
-        aggregators_.AddFailure(
-            source->connection,
-            absl::UnavailableError(
-                "lost the connection, and cannot be reached"));
-      }
-    }
+        source.was_connected && absl::IsDeadlineExceeded(status);
+    if (!is_at_end && !IsOver()) return status;
+    // One of several may be away at the end.
+    const bool is_away = source.was_connected && !source.is_connected;
+    return is_away && aggregators_.are_several() ? status : absl::OkStatus();
   }
 
   absl::Status Missing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_) {
-    if (request_.has_where() && was_connected_ && !is_missing_ &&
-        !had_series_) {
+    const bool was_connected = Any(&Source::was_connected);
+    if (request_.has_where() && was_connected && !is_missing_ && !had_series_) {
       return MissingError(absl::NotFoundError(absl::StrCat(
           "no value was ", where_,
           "; to see the values, repeat the command without --where")));
@@ -202,7 +166,7 @@ class Watcher {
     // A choice hides series that match.
     const bool chooses =
         request_.has_where() || request_.top() > 0 || request_.bottom() > 0;
-    if (!chooses && was_connected_) {
+    if (!chooses && was_connected) {
       for (const std::string& path : paths_.unmatched()) {
         v1::Missing missing;
         missing.set_path(path);
@@ -214,23 +178,32 @@ class Watcher {
     return is_missing_ ? MissingError(AlreadyReported()) : absl::OkStatus();
   }
 
-  // Notes the first result of an aggregator, unless its stream has answered.
-  void Decide(Source* source) {
-    absl::MutexLock lock(&show_mutex_);
-    if (source->was_connected) return;
-    CountDecided();
-    v1::SubscribeResponse none;
-    if (was_connected_ && viewer_ != nullptr) ShowAll(&none);
+  bool Any(bool Source::*property) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_) {
+    return std::any_of(sources_.begin(), sources_.end(), std::mem_fn(property));
   }
 
-  void CountDecided() ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_) {
-    --undecided_;
-    decided_.Notify();
-    if (undecided_ > 0 || !was_connected_) return;
-    for (const auto& [path, missing] : missing_) {
-      if (missing.second < answers_) continue;  // another one has it
-      PrintMissing(missing.first, format_);
-      paths_.Remove(path);
+  // Whether all aggregators that were reached have answered, or failed.
+  bool AreDecided() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_) {
+    const auto reached =
+        absl::MakeSpan(sources_).first(aggregators_.reached().size());
+    return std::all_of(reached.begin(), reached.end(),
+                       [](const Source& source) {
+                         return source.was_connected || source.has_failed;
+                       });
+  }
+
+  // Reports once what none of them has.
+  void ReportMissing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_) {
+    if (!AreDecided() || !Any(&Source::was_connected)) return;
+    if (std::exchange(has_reported_, true)) return;
+    std::vector<std::vector<v1::Missing>> of_each;
+    for (const Source& source : sources_) {
+      if (source.was_connected) of_each.push_back(source.missing);
+    }
+    for (const v1::Missing& missing : MissingInAll(of_each)) {
+      PrintMissing(missing, format_);
+      paths_.Remove(missing.path());
       is_missing_ = true;
     }
     if (had_series_) return;
@@ -244,31 +217,29 @@ class Watcher {
   // moment. A stream that was admitted and then exceeds one, would again. An
   // aggregator to which nothing that matches is connected may get it from
   // another one.
-  bool MayTryAgain(const Source& source, const absl::Status& status) {
+  bool MayTryAgain(size_t number, const absl::Status& status) {
     absl::MutexLock lock(&show_mutex_);
+    Source& source = sources_[number];
+    if (!source.was_connected && !std::exchange(source.has_failed, true)) {
+      ReportMissing();
+      v1::SubscribeResponse none;
+      if (viewer_ != nullptr) ShowJoined(&none);  // the history may be complete
+    }
     const bool may =
         absl::IsUnavailable(status) ||
         (absl::IsResourceExhausted(status) && !source.is_connected) ||
-        (IsMissing(status) && sources_.size() > 1);
-    if (!may) return false;
-    decided_.Await(&show_mutex_,
-                   [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_) {
-                     return was_connected_ || undecided_ == 0;
-                   });
-    return was_connected_;
+        (IsMissing(status) && aggregators_.are_several());
+    return may && (!AreDecided() || Any(&Source::was_connected));
   }
 
-  bool IsConnected(const Source& source) {
+  bool IsConnected(size_t number) {
     absl::MutexLock lock(&show_mutex_);
-    return source.is_connected;
+    return sources_[number].is_connected;
   }
 
   absl::Duration Left() const { return end_ - Clock::Real().Monotonic(); }
 
-  bool IsOver() {
-    absl::MutexLock lock(&mutex_);
-    return quits_ || Left() <= absl::ZeroDuration();
-  }
+  bool IsOver() { return WaitsForEnd(absl::ZeroDuration()); }
 
   // Waits for the end. Returns whether it was reached within `wait`.
   bool WaitsForEnd(absl::Duration wait) {
@@ -279,7 +250,7 @@ class Watcher {
     return quits_ || Left() <= absl::ZeroDuration();
   }
 
-  absl::Status RunStream(Source* source, const Connection& connection) {
+  absl::Status RunStream(size_t number, const Connection& connection) {
     grpc::ClientContext context;
     if (Left() < absl::InfiniteDuration()) {
       context.set_deadline(RpcDeadline(Left()));
@@ -287,7 +258,7 @@ class Watcher {
     {
       absl::MutexLock lock(&mutex_);
       if (quits_) return absl::OkStatus();
-      source->context = &context;
+      contexts_.insert(&context);
     }
     v1::SubscribeRequest request = request_;
     {
@@ -295,32 +266,31 @@ class Watcher {
       if (const auto start = series_.NextStart()) {
         *request.mutable_start() = ToProto(*start);
       }
-      series_.BeginStream(source->number);
-      source->is_connected = false;
+      series_.BeginStream(number);
+      sources_[number].is_connected = false;
     }
     const auto stub = v1::SubscriptionService::NewStub(connection.channel());
     const auto reader = stub->Subscribe(&context, request);
     v1::SubscribeResponse response;
-    while (reader->Read(&response)) Show(source, &response);
+    while (reader->Read(&response)) Show(number, &response);
     grpc::Status status = reader->Finish();
     {
       absl::MutexLock lock(&mutex_);
-      source->context = nullptr;
+      contexts_.erase(&context);
     }
     // An aggregator that stops may cancel its calls.
     if (status.error_code() == grpc::StatusCode::CANCELLED) {
       status = grpc::Status(grpc::StatusCode::UNAVAILABLE,
                             "the aggregator ended the call");
     }
-    return connection.Explain(status, IsConnected(*source)
+    return connection.Explain(status, IsConnected(number)
                                           ? RpcStage::kAnswering
                                           : RpcStage::kConnecting);
   }
 
-  void Show(Source* source, v1::SubscribeResponse* response) {
+  void Show(size_t number, v1::SubscribeResponse* response) {
     absl::MutexLock lock(&show_mutex_);
-    source->is_connected = true;
-    was_connected_ = true;
+    Source& source = sources_[number];
     had_series_ |= response->series_size() > 0;
     for (const v1::Series& series : response->series()) paths_.Add(series);
     if (viewer_ == nullptr) {
@@ -329,31 +299,27 @@ class Watcher {
                                       .limit = count_.limit(),
                                       .quit = [this] { Quit(); }});
     }
+    source.is_connected = true;
     // The first response arrives after the stored values have been searched.
-    if (!std::exchange(source->was_connected, true)) {
-      ++answers_;
-      for (const v1::Missing& missing : response->missing()) {
-        auto& [first, count] = missing_[missing.path()];
-        if (++count == 1) first = missing;
-      }
-      if (source->number < aggregators_.reached().size()) CountDecided();
+    if (!std::exchange(source.was_connected, true)) {
+      source.missing.assign(response->missing().begin(),
+                            response->missing().end());
+      ReportMissing();
     }
-    series_.Translate(source->number, response);
-    if (ranking_.has_value()) ranking_->Apply(response);
-    source->has_sent_history |= response->history_sent();
+    series_.Translate(number, response);
+    source.has_sent_history |= response->history_sent();
     if (response->has_live_machines()) {
-      source->live_machines = response->live_machines();
+      source.live_machines = response->live_machines();
       *response->mutable_live_machines() = AllLiveMachines();
     }
-    ShowAll(response);
+    ShowJoined(response);
   }
 
   v1::LiveMachines AllLiveMachines() const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_) {
     v1::LiveMachines all;
-    for (const auto& source : sources_) {
-      const v1::LiveMachines& of = source->live_machines;
-      all.set_live(all.live() + of.live());
+    for (const Source& source : sources_) {
+      const v1::LiveMachines& of = source.live_machines;
       all.set_widened(all.widened() + of.widened());
       if (of.has_widened_interval()) {
         *all.mutable_widened_interval() = of.widened_interval();
@@ -364,15 +330,15 @@ class Watcher {
 
   // Whether all aggregators that answered have sent what is stored.
   bool HasHistory() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_) {
-    return undecided_ == 0 && std::all_of(sources_.begin(), sources_.end(),
-                                          [](const auto& source) {
-                                            return source->has_sent_history ||
-                                                   !source->was_connected;
-                                          });
+    return AreDecided() && std::all_of(sources_.begin(), sources_.end(),
+                                       [](const Source& source) {
+                                         return source.has_sent_history ||
+                                                !source.was_connected;
+                                       });
   }
 
   // Shows a joined message.
-  void ShowAll(v1::SubscribeResponse* response)
+  void ShowJoined(v1::SubscribeResponse* response)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(show_mutex_) {
     response->set_history_sent(!has_shown_history_ && HasHistory());
     has_shown_history_ |= response->history_sent();
@@ -408,23 +374,16 @@ class Watcher {
   const std::string where_;
   const absl::Duration end_;  // Clock::Monotonic()
   const v1::SubscribeRequest request_;
-  std::vector<std::unique_ptr<Source>> sources_;  // the reached ones first
 
   absl::Mutex show_mutex_;  // precedes mutex_
-  Wakeup decided_;
-  // The reached aggregators whose streams have neither answered nor failed.
-  size_t undecided_ ABSL_GUARDED_BY(show_mutex_);
-  size_t answers_ ABSL_GUARDED_BY(show_mutex_) = 0;
-  bool was_connected_ ABSL_GUARDED_BY(show_mutex_) = false;  // any was
-  bool had_series_ ABSL_GUARDED_BY(show_mutex_) = false;     // any has arrived
-  bool is_missing_ ABSL_GUARDED_BY(show_mutex_) = false;     // a path is
-  // By path: the first report, and how many aggregators have none of it.
-  std::map<std::string, std::pair<v1::Missing, size_t>> missing_
-      ABSL_GUARDED_BY(show_mutex_);
+  // Of Aggregators::all().
+  std::vector<Source> sources_ ABSL_GUARDED_BY(show_mutex_);
+  bool has_reported_ ABSL_GUARDED_BY(show_mutex_) = false;
+  bool had_series_ ABSL_GUARDED_BY(show_mutex_) = false;  // any has arrived
+  bool is_missing_ ABSL_GUARDED_BY(show_mutex_) = false;  // a path is
   // With the limit 0: none.
   SampleCount count_ ABSL_GUARDED_BY(show_mutex_);
   LiveSeries series_ ABSL_GUARDED_BY(show_mutex_);
-  std::optional<LiveRanking> ranking_ ABSL_GUARDED_BY(show_mutex_);
   WatchedPaths paths_ ABSL_GUARDED_BY(show_mutex_);
   std::unique_ptr<Viewer> viewer_ ABSL_GUARDED_BY(show_mutex_);
   uint32_t rounds_ ABSL_GUARDED_BY(show_mutex_) = 0;  // that were shown
@@ -432,6 +391,7 @@ class Watcher {
 
   absl::Mutex mutex_;
   Wakeup wakeup_;
+  std::set<grpc::ClientContext*> contexts_ ABSL_GUARDED_BY(mutex_);
   bool quits_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
@@ -439,12 +399,13 @@ class Watcher {
 
 absl::Status Watch(const Aggregators& aggregators, Format format,
                    const WatchFlags& flags, StopSignal* stop) {
-  ASSIGN_OR_RETURN(v1::SubscribeRequest request, MakeRequest(flags, format));
+  ASSIGN_OR_RETURN(const v1::SubscribeRequest request,
+                   MakeRequest(flags, format));
   absl::Duration length = absl::InfiniteDuration();
   if (!flags.duration.empty()) {
     ASSIGN_OR_RETURN(length, ParseDurationFlag("--for", flags.duration));
   }
-  Watcher watcher(aggregators, format, flags, length, std::move(request));
+  Watcher watcher(aggregators, format, flags, length, request);
   std::thread stopper([&] {
     stop->Wait();
     watcher.Quit();

@@ -20,12 +20,10 @@ using ::testing::StartsWith;
 
 const absl::Time kEnd = absl::FromUnixSeconds(1'800'000'000);  // 08:00:00
 
-Threshold Is(v1::Comparison comparison, double number,
+Threshold Is(Comparison comparison, double number,
              const std::string& text = "") {
-  Threshold threshold{.text = text};
-  threshold.condition.set_comparison(comparison);
-  threshold.condition.set_number(number);
-  return threshold;
+  return {.condition = {.comparison = comparison, .number = number},
+          .text = text};
 }
 
 v1::Series Processor(const std::string& machine, const std::string& instance) {
@@ -46,8 +44,8 @@ Value Stopped(double value, absl::Duration ago) {
 }
 
 CheckResult Above80And95(bool has_wildcards = false) {
-  return CheckResult({.warn = Is(v1::COMPARISON_GREATER, 80, "> 80"),
-                      .critical = Is(v1::COMPARISON_GREATER, 95, "> 95"),
+  return CheckResult({.warn = Is(Comparison::kGreater, 80, "> 80"),
+                      .critical = Is(Comparison::kGreater, 95, "> 95"),
                       .stale = absl::Minutes(1),
                       .has_wildcards = has_wildcards});
 }
@@ -158,8 +156,8 @@ TEST(Check, MissingPathIsUnknownUnlessAnotherIsCritical) {
 }
 
 TEST(Check, ThresholdsHaveUnits) {
-  Threshold above_1gib = Is(v1::COMPARISON_GREATER, 1, "> 1GiB");
-  above_1gib.condition.set_unit("GiB");
+  Threshold above_1gib = Is(Comparison::kGreater, 1, "> 1GiB");
+  above_1gib.condition.unit = "GiB";
   v1::Series memory = Processor("web-1", "");
   memory.set_unit("B");
   CheckResult result({.warn = above_1gib, .stale = absl::Minutes(1)});
@@ -221,7 +219,7 @@ TEST(Check, PrintsThePerformanceDataOfTheWorstTen) {
 
 TEST(Check, LowValuesAreTheWorstIfTheThresholdSaysSo) {
   CheckResult result(
-      {.warn = Is(v1::COMPARISON_LESS, 0, "< 0"), .stale = absl::Minutes(1)});
+      {.warn = Is(Comparison::kLess, 0, "< 0"), .stale = absl::Minutes(1)});
   for (int i = 0; i < 11; ++i) {
     Put(&result, Processor("web-1", absl::StrCat(i)), Now(i));
   }
@@ -239,10 +237,10 @@ TEST(Check, SelectsSeriesAsQueriesDo) {
     }
     return result;
   };
-  CheckResult::Limits limits{.warn = Is(v1::COMPARISON_LESS, 50, "< 50"),
+  CheckResult::Limits limits{.warn = Is(Comparison::kLess, 50, "< 50"),
                              .stale = absl::Minutes(1)};
   EXPECT_EQ(check(limits).state(), CheckState::kWarning);
-  limits.where = Is(v1::COMPARISON_GREATER, 50, "> 50");
+  limits.where = Is(Comparison::kGreater, 50, "> 50");
   EXPECT_EQ(check(limits).state(), CheckState::kOk);
   EXPECT_THAT(check(limits).Line(), HasSubstr("; 3 ok of 3 series | "));
   limits.top = 2;
@@ -253,7 +251,7 @@ TEST(Check, SelectsSeriesAsQueriesDo) {
   Put(&two, Processor("web-1", "gap"),
       {.time = kEnd, .status = v1::VALUE_STATUS_GAP});
   EXPECT_EQ(two.state(), CheckState::kUnknown);
-  limits.where = Is(v1::COMPARISON_GREATER, 95, "> 95");
+  limits.where = Is(Comparison::kGreater, 95, "> 95");
   const CheckResult none = check(limits);
   EXPECT_EQ(none.state(), CheckState::kOk);
   EXPECT_EQ(none.Line(), "FLEETPERF OK - no value is > 95");
@@ -267,12 +265,12 @@ TEST(Check, DistinguishesWildcardsFromTheOperator) {
 
 TEST(Check, WritesThresholdsAsRanges) {
   const struct {
-    v1::Comparison comparison;
+    Comparison comparison;
     const char* range;
   } kCases[] = {
-      {v1::COMPARISON_GREATER, "~:5"}, {v1::COMPARISON_GREATER_OR_EQUAL, "@5:"},
-      {v1::COMPARISON_LESS, "5:"},     {v1::COMPARISON_LESS_OR_EQUAL, "@~:5"},
-      {v1::COMPARISON_EQUAL, "@5:5"},  {v1::COMPARISON_NOT_EQUAL, "5:5"}};
+      {Comparison::kGreater, "~:5"}, {Comparison::kGreaterOrEqual, "@5:"},
+      {Comparison::kLess, "5:"},     {Comparison::kLessOrEqual, "@~:5"},
+      {Comparison::kEqual, "@5:5"},  {Comparison::kNotEqual, "5:5"}};
   for (const auto& test : kCases) {
     CheckResult result(
         {.warn = Is(test.comparison, 5), .stale = absl::Minutes(1)});

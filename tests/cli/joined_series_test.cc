@@ -38,11 +38,8 @@ v1::Series Named(const std::string& machine, const std::string& name,
   return series;
 }
 
-RangeSeries Part(size_t holder, const std::vector<Value>& values) {
-  RangeSeries part(v1::QueryRangeResponse{});
-  part.values = values;
-  part.holders = {holder};
-  return part;
+RangeSeries Part(const std::string& holder, const std::vector<Value>& values) {
+  return {.values = values, .holders = {holder}};
 }
 
 Value At(int second, double value, double coverage = 1) {
@@ -97,42 +94,44 @@ TEST(SeriesKey, CountsInstancesOfOneNameAndId) {
 
 TEST(JoinedSeries, TakesThePartThatCoversMoreOfEachWindow) {
   const RangeSeries joined = Join(
-      {Part(0, {At(10, 1), At(20, 2, 0.3), Gap(30, v1::GAP_CAUSE_NO_SAMPLES)}),
-       Part(1, {Gap(10, v1::GAP_CAUSE_NO_SAMPLES), At(20, 4, 0.7), At(30, 6)})},
+      {Part("a",
+            {At(10, 1), At(20, 2, 0.3), Gap(30, v1::GAP_CAUSE_NO_SAMPLES)}),
+       Part("b",
+            {Gap(10, v1::GAP_CAUSE_NO_SAMPLES), At(20, 4, 0.7), At(30, 6)})},
       WithStep(absl::Seconds(10)));
   EXPECT_THAT(TextsOf(joined), ElementsAre("10: 1", "20: 4", "30: 6"));
-  EXPECT_THAT(joined.holders, ElementsAre(0, 1));
+  EXPECT_THAT(joined.holders, ElementsAre("a", "b"));
   EXPECT_FLOAT_EQ(joined.values[1].coverage, 0.7);
 }
 
 TEST(JoinedSeries, TakesTheFirstOfEqualParts) {
   EXPECT_THAT(
-      TextsOf(Join({Part(0, {At(10, 1, 0.5)}), Part(1, {At(10, 2, 0.5)})},
+      TextsOf(Join({Part("a", {At(10, 1, 0.5)}), Part("b", {At(10, 2, 0.5)})},
                    WithStep(absl::Seconds(10)))),
       ElementsAre("10: 1"));
 }
 
 TEST(JoinedSeries, PrefersAValueToNoneAndACauseToNoSamples) {
   Value unknown = Gap(10, v1::GAP_CAUSE_NO_SAMPLES);
-  EXPECT_THAT(TextsOf(Join({Part(0, {unknown}), Part(1, {At(10, 3, 0)})},
+  EXPECT_THAT(TextsOf(Join({Part("a", {unknown}), Part("b", {At(10, 3, 0)})},
                            WithStep(absl::Seconds(10)))),
               ElementsAre("10: 3"));
-  EXPECT_THAT(TextsOf(Join(
-                  {Part(0, {unknown}), Part(1, {Gap(10, v1::GAP_CAUSE_RESET)})},
-                  WithStep(absl::Seconds(10)))),
+  EXPECT_THAT(TextsOf(Join({Part("a", {unknown}),
+                            Part("b", {Gap(10, v1::GAP_CAUSE_RESET)})},
+                           WithStep(absl::Seconds(10)))),
               ElementsAre("10: reset"));
-  EXPECT_THAT(TextsOf(Join(
-                  {Part(0, {Gap(10, v1::GAP_CAUSE_RESET)}), Part(1, {unknown})},
-                  WithStep(absl::Seconds(10)))),
+  EXPECT_THAT(TextsOf(Join({Part("a", {Gap(10, v1::GAP_CAUSE_RESET)}),
+                            Part("b", {unknown})},
+                           WithStep(absl::Seconds(10)))),
               ElementsAre("10: reset"));
 }
 
 TEST(JoinedSeries, NamesOnlyHoldersOfValues) {
-  EXPECT_THAT(
-      Join({Part(0, {Gap(10, v1::GAP_CAUSE_NO_SAMPLES)}), Part(2, {At(10, 3)})},
-           WithStep(absl::Seconds(10)))
-          .holders,
-      ElementsAre(2));
+  EXPECT_THAT(Join({Part("a", {Gap(10, v1::GAP_CAUSE_NO_SAMPLES)}),
+                    Part("c", {At(10, 3)})},
+                   WithStep(absl::Seconds(10)))
+                  .holders,
+              ElementsAre("c"));
 }
 
 // The aggregators are asked some milliseconds apart.
@@ -141,10 +140,10 @@ TEST(JoinedSeries, JoinsPartialWindowsThatEndAtDifferentTimes) {
   earlier.is_partial = true;
   Value later = At(24, 2, 0.9);
   later.is_partial = true;
-  EXPECT_THAT(
-      TextsOf(Join({Part(0, {At(20, 5), earlier}), Part(1, {At(20, 6), later})},
-                   WithStep(absl::Seconds(10)))),
-      ElementsAre("20: 5", "24: 2"));
+  EXPECT_THAT(TextsOf(Join({Part("a", {At(20, 5), earlier}),
+                            Part("b", {At(20, 6), later})},
+                           WithStep(absl::Seconds(10)))),
+              ElementsAre("20: 5", "24: 2"));
 }
 
 // Windows begin at the start of the range, if that is fixed.
@@ -153,39 +152,39 @@ TEST(JoinedSeries, CountsWindowsFromTheStart) {
   *request.mutable_start_time() = ToProto(kStart + absl::Seconds(4));
   Value partial = At(33, 1, 0.4);
   partial.is_partial = true;
-  EXPECT_THAT(TextsOf(Join({Part(0, {At(24, 5), partial}),
-                            Part(1, {At(24, 6), At(34, 2)})},
+  EXPECT_THAT(TextsOf(Join({Part("a", {At(24, 5), partial}),
+                            Part("b", {At(24, 6), At(34, 2)})},
                            request)),
               ElementsAre("24: 5", "34: 2"));
 }
 
 TEST(JoinedSeries, WithoutAStepHasOneValue) {
-  EXPECT_THAT(
-      TextsOf(Join({Part(0, {At(300, 10, 0.25)}), Part(1, {At(301, 20, 0.75)})},
-                   {})),
-      ElementsAre("301: 20"));
+  EXPECT_THAT(TextsOf(Join({Part("a", {At(300, 10, 0.25)}),
+                            Part("b", {At(301, 20, 0.75)})},
+                           {})),
+              ElementsAre("301: 20"));
 }
 
 TEST(JoinedSeries, KeepsSamplesOfAllParts) {
-  EXPECT_THAT(TextsOf(Join({Part(0, {At(1, 1), At(2, 2)}),
-                            Part(1, {At(2, 2), At(3, 3)})},
+  EXPECT_THAT(TextsOf(Join({Part("a", {At(1, 1), At(2, 2)}),
+                            Part("b", {At(2, 2), At(3, 3)})},
                            WithStep(absl::Seconds(1)))),
               ElementsAre("1: 1", "2: 2", "3: 3"));
 }
 
 TEST(JoinedSeries, RanksByThePartThatCoversMore) {
-  RangeSeries narrow = Part(0, {At(10, 90, 0.1)});
+  RangeSeries narrow = Part("a", {At(10, 90, 0.1)});
   narrow.head.set_share(90);
-  RangeSeries wide = Part(1, {At(10, 20, 0.9)});
+  RangeSeries wide = Part("b", {At(10, 20, 0.9)});
   wide.head.set_share(20);
   EXPECT_EQ(Join({narrow, wide}, {}).head.share(), 20);
   EXPECT_EQ(Join({wide, narrow}, {}).head.share(), 20);
 }
 
 TEST(JoinedSeries, ContinuesIfOnePartDoes) {
-  RangeSeries left = Part(0, {At(300, 10, 0.5)});
+  RangeSeries left = Part("a", {At(300, 10, 0.5)});
   left.values[0].newest_sample = kStart + absl::Seconds(150);
-  RangeSeries here = Part(1, {At(300, 20, 0.4)});
+  RangeSeries here = Part("b", {At(300, 20, 0.4)});
   EXPECT_EQ(Join({left, here}, {}).values[0].newest_sample, std::nullopt);
   // The instance ended at the other aggregator.
   here.values[0].newest_sample = kStart + absl::Seconds(200);
@@ -204,12 +203,12 @@ v1::RawSample Sample(int64_t time, uint64_t value) {
 }
 
 TEST(JoinedSeries, CountsSamplesWithTheSameClocksOnce) {
-  RawSeries first(v1::QueryRawResponse{});
-  first.samples = {Sample(10, 1), Sample(20, 2)};
-  RawSeries second(v1::QueryRawResponse{});
-  second.samples = {Sample(20, 2), Sample(30, 3)};
+  RawSeries first;
+  first.values = {Sample(10, 1), Sample(20, 2)};
+  RawSeries second;
+  second.values = {Sample(20, 2), Sample(30, 3)};
   std::vector<uint64_t> values;
-  for (const v1::RawSample& sample : Join({second, first}).samples) {
+  for (const v1::RawSample& sample : Join({second, first}, {}).values) {
     values.push_back(sample.value());
   }
   EXPECT_THAT(values, ElementsAre(1, 2, 3));
@@ -217,7 +216,7 @@ TEST(JoinedSeries, CountsSamplesWithTheSameClocksOnce) {
 
 RangeSeries Ranked(const std::string& counter, const std::string& machine,
                    double share) {
-  RangeSeries series(v1::QueryRangeResponse{});
+  RangeSeries series;
   series.head.mutable_series()->set_machine(machine);
   series.head.mutable_series()->set_counter(counter);
   series.head.set_share(share);

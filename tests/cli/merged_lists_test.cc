@@ -100,13 +100,6 @@ TEST(MergeMachines, NamesTheOtherAddressOfAClone) {
       "");
 }
 
-TEST(HoldersOf, AreTheAggregatorsThatDescribeTheMachines) {
-  EXPECT_THAT(HoldersOf({List({Machine("a", false, 9), Machine("b", true, 9)}),
-                         List({Machine("a", true, 5), Machine("b", false, 9),
-                               Machine("c", false, 1)})}),
-              UnorderedElementsAre(Pair("a", 1), Pair("b", 0), Pair("c", 1)));
-}
-
 v1::ListCountersetsResponse Countersets(const std::string& name,
                                         uint32_t machines,
                                         uint32_t collecting) {
@@ -143,7 +136,7 @@ TEST(MergeCounters, CollectedByOneIsEnough) {
   for (const v1::Counter& counter : MergeCounters({few, many})) {
     merged.push_back(absl::StrCat(counter.id(), " ", counter.collected()));
   }
-  EXPECT_THAT(merged, ElementsAre("1 0", "2 1", "3 0"));
+  EXPECT_THAT(merged, ElementsAre("2 1", "1 0", "3 0"));
 }
 
 void AddInstance(const std::string& machine, const std::string& name,
@@ -153,7 +146,7 @@ void AddInstance(const std::string& machine, const std::string& name,
   instance->set_name(name);
 }
 
-TEST(MergeInstances, TakesThoseOfTheHolder) {
+TEST(MergeInstances, TakesThoseThatTheAgentHasAnswered) {
   std::vector<v1::ListInstancesResponse> lists(2);
   AddInstance("b", "stale", &lists[0]);
   AddInstance("c", "only", &lists[0]);
@@ -161,14 +154,18 @@ TEST(MergeInstances, TakesThoseOfTheHolder) {
   AddInstance("a", "eth1", &lists[1]);
   AddInstance("a", "eth0", &lists[1]);
   AddInstance("b", "live", &lists[1]);
-  const v1::ListInstancesResponse merged =
-      MergeInstances(lists, {{"a", 1}, {"b", 1}});
+  AddInstance("d", "first", &lists[0]);
+  AddInstance("d", "second", &lists[1]);
+  lists[0].add_unanswered("d");
+  lists[1].add_unanswered("d");
+  const v1::ListInstancesResponse merged = MergeInstances(lists);
   std::vector<std::string> names;
   for (const auto& instance : merged.instances()) {
     names.push_back(absl::StrCat(instance.machine(), " ", instance.name()));
   }
-  EXPECT_THAT(names, ElementsAre("a eth1", "a eth0", "b live", "c only"));
-  EXPECT_THAT(merged.unanswered(), IsEmpty());
+  EXPECT_THAT(names,
+              ElementsAre("a eth1", "a eth0", "b live", "c only", "d first"));
+  EXPECT_THAT(merged.unanswered(), ElementsAre("d"));
 }
 
 v1::FindResponse Found(const std::vector<std::string>& paths,

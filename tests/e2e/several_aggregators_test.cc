@@ -283,6 +283,46 @@ TEST_F(SeveralAggregators, JudgesAMovedSeriesByItsLargerPart) {
   EXPECT_EQ(AskAll(QueryOf(1, 12, {"--where", "> 10"})).status, 2);
 }
 
+// The smaller part of the first agent's series has the largest values of all.
+class MovedSeries : public SeveralAggregators {
+ protected:
+  uint64_t NumberOf(uint64_t agent, uint64_t tick) const override {
+    const uint64_t number = SeveralAggregators::NumberOf(agent, tick);
+    return agent == 0 && tick >= 10 ? 90000 + number : number;
+  }
+};
+
+// At `b`, m-000 is the first. `a`, which has most of it, does not rank it.
+TEST_F(MovedSeries, IsRankedByItsLargerPart) {
+  for (const std::string name : {"a", "b", "c"}) Start(name);
+  for (uint64_t agent = 0; agent < 4; ++agent) {
+    Connect(agent, agent == 3 ? "b" : "a", 1, 12);
+    Send(agent, 1, agent == 0 ? 9 : 12);
+    AwaitAck(agent, agent == 0 ? 9 : 12);
+  }
+  Connect(0, "b", 10, 12);
+  Send(0, 10, 12);
+  AwaitAck(0, 12);
+  EXPECT_THAT(Ranked(1, 12, {"--top", "1"}, 0), ElementsAre("m-003"));
+  EXPECT_THAT(Ranked(1, 12, {"--top", "2"}, 0), ElementsAre("m-003", "m-002"));
+  EXPECT_THAT(Ranked(1, 12, {"--bottom", "1"}, 0), ElementsAre("m-000"));
+  EXPECT_THAT(Ranked(1, 12, {"--top", "1", "--where", "< 2500"}, 0),
+              ElementsAre("m-002"));
+  EXPECT_EQ(AskAll(QueryOf(1, 12, {"--top", "1", "--where", "> 9000"})).status,
+            2);
+  // With its windows at both.
+  const auto windows =
+      JsonOfAll(QueryOf(1, 12, {"--bottom", "1", "--step", "1s"}));
+  EXPECT_THAT(windows, SizeIs(12));
+  EXPECT_EQ(windows.back()["value"], NumberOf(0, 12));
+  EXPECT_THAT(windows.back()["aggregators"],
+              ElementsAre(AddressOf("a"), AddressOf("b")));
+  // Groups are not ranked if they are of machines of both.
+  const Result over = AskAll(QueryOf(1, 12, {"--agg", "sum", "--top", "1"}));
+  EXPECT_EQ(over.status, 1) << over.output;
+  EXPECT_THAT(over.error, HasSubstr("--by machine"));
+}
+
 TEST_F(SeveralAggregators, AreNamedIfTheyDoNotSuit) {
   for (const std::string name : {"a", "b", "c"}) Start(name);
   const Result backup = AskAll({"backup", deployment_.File("copy")});
@@ -302,6 +342,38 @@ TEST_F(SeveralAggregators, AreNamedIfTheyDoNotSuit) {
       AskAll({"query", "\\\\m-001\\Numbers\\Number", "--since", "1h"});
   EXPECT_EQ(missing.status, 2);
   EXPECT_THAT(missing.error, HasSubstr("m-001"));
+}
+
+// All that have the machine forget it, or none.
+TEST_F(SeveralAggregators, ForgetAMachineTogether) {
+  for (const std::string name : {"a", "b"}) StartOne(name);
+  Connect(0, "a", 1, 1);
+  Send(0, 1, 1);
+  AwaitAck(0, 1);
+  Connect(0, "b", 2, 2);
+  Send(0, 2, 2);
+  AwaitAck(0, 2);
+  const TlsFiles alice = deployment_.Issue("operator", {"alice"});
+  const auto forget = [&] {
+    return deployment_.Fleetperf(
+        {"machines", "forget", AgentName(0), "--aggregator", AddressOf("a"),
+         "--aggregator", AddressOf("b"), "--certificate", alice.certificate,
+         "--key", alice.key});
+  };
+  const Result connected = forget();
+  EXPECT_EQ(connected.status, 1);
+  EXPECT_THAT(connected.error, HasSubstr("is connected from"));
+  EXPECT_EQ(MachinesOf("a"), std::set<std::string>{AgentName(0)});
+  Kill("b");
+  StartOne("b");  // the agent does not connect again
+  const Result forgotten = forget();
+  EXPECT_EQ(forgotten.status, 0) << forgotten.error;
+  for (const std::string name : {"a", "b"}) {
+    EXPECT_THAT(forgotten.output, HasSubstr(", at " + AddressOf(name)));
+  }
+  const Result unknown = forget();
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.error, HasSubstr("there is no machine"));
 }
 
 // Each value is shown once, wherever its machine is connected.
