@@ -105,7 +105,7 @@ absl::Status EndlessFleet::ConnectAgents(const FleetperfProcess& server) {
     Machine* machine = machines_.back().get();
     Agent* agent =
         machine->agents.emplace_back(std::make_unique<Agent>()).get();
-    agent->name = absl::StrCat("host-", i);
+    agent->name = absl::StrCat(size_.names, i);
     agent->epoch = i + 1;
     ASSIGN_OR_RETURN(const TlsFiles tls,
                      server.Issue(Role::kAgent, {agent->name}));

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -26,6 +27,7 @@ struct FleetSize {
   size_t agents = 0;
   size_t twins = 0;  // agents that play the same machine; divides `agents`
   int series = 0;    // approximate, per agent
+  std::string names = "host-";  // followed by a number
 };
 
 // Each agent has a TLS connection and a certificate of its own, ticks once a
@@ -33,8 +35,9 @@ struct FleetSize {
 // others take delays.
 class EndlessFleet {
  public:
-  // Connects agents "host-0", "host-1" and so on, and sends the first message
-  // of each, with its definitions. `server` must outlive the result.
+  // Connects agents, "host-0", "host-1" and so on by default, and sends the
+  // first message of each, with its definitions. `server` must outlive the
+  // result.
   static absl::StatusOr<std::unique_ptr<EndlessFleet>> Connect(
       const FleetSize& size, const FleetperfProcess& server);
   // Same, of machines of another kind than FleetWorkload's. `make` is called

@@ -1,6 +1,7 @@
 #include "tests/bench/fleetperf_process.h"
 
 #include <csignal>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -50,21 +51,26 @@ absl::Status CheckOpenFileLimit(size_t connections) {
       "\" to /etc/security/limits.conf and log in again"));
 }
 
-absl::StatusOr<std::unique_ptr<FleetperfProcess>> FleetperfProcess::Make() {
-  return MakeOf(kAggregator);
+absl::StatusOr<std::unique_ptr<FleetperfProcess>> FleetperfProcess::Make(
+    const FleetperfProcess* other) {
+  return MakeOf(kAggregator, other);
 }
 
 absl::StatusOr<std::unique_ptr<FleetperfProcess>>
 FleetperfProcess::MakeFloor() {
-  return MakeOf(kFloor);
+  return MakeOf(kFloor, nullptr);
 }
 
 absl::StatusOr<std::unique_ptr<FleetperfProcess>> FleetperfProcess::MakeOf(
-    const std::string& executable) {
+    const std::string& executable, const FleetperfProcess* other) {
   std::unique_ptr<FleetperfProcess> process(new FleetperfProcess(executable));
-  ASSIGN_OR_RETURN(
-      process->authority_,
-      MakeAuthority("fleetperf bench", absl::Now() + kCertificatesValid));
+  if (other != nullptr) {
+    process->authority_ = other->authority_;
+  } else {
+    ASSIGN_OR_RETURN(
+        process->authority_,
+        MakeAuthority("fleetperf bench", absl::Now() + kCertificatesValid));
+  }
   RETURN_IF_ERROR(WriteFile(process->directory_.File("authority.pem"),
                             process->authority_.certificate));
   ASSIGN_OR_RETURN(process->reader_, process->Issue(Role::kReader, {"bench"}));
@@ -129,15 +135,22 @@ absl::StatusOr<TlsFiles> FleetperfProcess::Issue(
   return files;
 }
 
-absl::Status FleetperfProcess::RunFleetperf(
+std::unique_ptr<testing::Process> FleetperfProcess::StartFleetperf(
     const std::vector<std::string>& arguments) const {
   std::vector<std::string> command = {kFleetperf};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  const testing::Result result = testing::RunCommand(
-      command, {{"FLEETPERF_CONFIG", directory_.File("config.yaml")}});
-  if (result.status == 0) return absl::OkStatus();
+  return std::make_unique<testing::Process>(
+      command, std::map<std::string, std::string>{
+                   {"FLEETPERF_CONFIG", directory_.File("config.yaml")}});
+}
+
+absl::Status FleetperfProcess::RunFleetperf(
+    const std::vector<std::string>& arguments) const {
+  const auto process = StartFleetperf(arguments);
+  if (process->Wait() == 0) return absl::OkStatus();
+  process->WaitForError("\n", 1 << 30);  // until the pipe is closed
   return absl::InternalError(
-      absl::StrCat("fleetperf ", arguments.front(), ": ", result.error));
+      absl::StrCat("fleetperf ", arguments.front(), ": ", process->error()));
 }
 
 }  // namespace fleetperf::bench

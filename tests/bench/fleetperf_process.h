@@ -33,8 +33,10 @@ absl::Status CheckOpenFileLimit(size_t connections);
 class FleetperfProcess {
  public:
   // Creates the certificates and an empty directory for the store. Does not
-  // start the process.
-  static absl::StatusOr<std::unique_ptr<FleetperfProcess>> Make();
+  // start the process. The certificates are of the authority of `other`, if it
+  // is not null, so that its readers may ask this one, too.
+  static absl::StatusOr<std::unique_ptr<FleetperfProcess>> Make(
+      const FleetperfProcess* other = nullptr);
   // Like Make, for collect_floor instead of the aggregator. Agents cannot tell
   // the difference.
   static absl::StatusOr<std::unique_ptr<FleetperfProcess>> MakeFloor();
@@ -62,7 +64,9 @@ class FleetperfProcess {
   // Issues a certificate for `names`.
   absl::StatusOr<TlsFiles> Issue(Role role,
                                  const std::vector<std::string>& names) const;
-  // Runs `fleetperf` as a reader.
+  // Starts, and runs, `fleetperf` as a reader.
+  std::unique_ptr<testing::Process> StartFleetperf(
+      const std::vector<std::string>& arguments) const;
   absl::Status RunFleetperf(const std::vector<std::string>& arguments) const;
   const TlsFiles& reader() const { return reader_; }
 
@@ -71,7 +75,7 @@ class FleetperfProcess {
       : executable_(std::move(executable)) {}
 
   static absl::StatusOr<std::unique_ptr<FleetperfProcess>> MakeOf(
-      const std::string& executable);
+      const std::string& executable, const FleetperfProcess* other);
 
   const std::string executable_;
   std::string config_;  // the configuration file's text

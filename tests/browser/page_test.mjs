@@ -273,6 +273,25 @@ test('the same view at another aggregator is one link away', async (t) => {
   return undefined;
 });
 
+test('a gap leads to its counter and time at another aggregator', async (t) => {
+  if (target.mock === undefined) return t.skip('only the mock names another aggregator');
+  const to = Math.floor(Date.now() / 1000) * 1000 - 60_000;
+  target.mock.setOutage(to - 300_000, to);
+  await go(exploreAddress({ path: `\\\\${machine}${CPU}`, since: '15m', step: '1s' }));
+  const link = page.locator('.gap-links').getByRole('link', { name: 'agg-2.example' });
+  await link.waitFor();
+  const [address, query] = (await link.getAttribute('href')).split('?');
+  assert.equal(address, 'https://agg-2.example:7445/#/explore');
+  const second = (ms) => new Date(ms).toISOString().replace('.000Z', 'Z');
+  assert.deepEqual([...new URLSearchParams(query)], [['path', `\\\\${machine}${CPU}`],
+    ['start', second(to - 300_000)], ['end', second(to + 1000)]]);
+  // The page of the machine has it, too, below the chart of this counter.
+  await go(`#/machine/${encodeURIComponent(machine)}`);
+  await page.locator('.gap-links').first().getByRole('link', { name: 'agg-2.example' }).waitFor();
+  target.mock.setOutage(0, 0);
+  return undefined;
+});
+
 test('the theme and the zone are chosen once', async () => {
   await go('#/explore');
   await page.getByRole('combobox', { name: 'Theme' }).selectOption('dark');

@@ -42,7 +42,8 @@ Proxy::Connection::~Connection() {
   for (const int fd : fds) Reset(fd);
 }
 
-Proxy::Proxy(int target) : target_(target) {
+Proxy::Proxy(int target, const std::string& source)
+    : target_(target), source_(source) {
   listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   sockaddr_in address = Loopback(0);
   socklen_t size = sizeof address;
@@ -110,8 +111,12 @@ void Proxy::Accept() {
       continue;
     }
     const int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address = Loopback(target_);
-    if (connect(server, reinterpret_cast<sockaddr*>(&address),
+    sockaddr_in source = Loopback(0);
+    inet_pton(AF_INET, source_.c_str(), &source.sin_addr);
+    const sockaddr_in address = Loopback(target_);
+    if (bind(server, reinterpret_cast<sockaddr*>(&source), sizeof source) !=
+            0 ||
+        connect(server, reinterpret_cast<const sockaddr*>(&address),
                 sizeof address) != 0) {
       Reset(server);
       Reset(client);

@@ -22,8 +22,9 @@ class Proxy {
     kSlow,      // forwards some kilobytes per second
   };
 
-  // `target` is the port to forward to, on 127.0.0.1.
-  explicit Proxy(int target);
+  // `target` is the port to forward to, on 127.0.0.1. Its connections come from
+  // `source`, an IPv4 address of the loopback interface.
+  explicit Proxy(int target, const std::string& source = "127.0.0.1");
   ~Proxy();
 
   std::string address() const;
@@ -49,6 +50,7 @@ class Proxy {
   static void Forward(Direction& direction, size_t max_size, bool* broken);
 
   const int target_;
+  const std::string source_;
   int listener_;
   int port_;
   std::atomic<Mode> mode_ = Mode::kPass;

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -27,12 +28,12 @@ ManyAggregators::ManyAggregators(uint64_t agents, absl::Time start)
     names.push_back(AgentName(agent));
   }
   agents_tls_ = deployment_.Issue("agent", names);
-  const TlsFiles reader = {.authority = deployment_.File("authority.pem"),
-                           .certificate = deployment_.File("reader-tester.pem"),
-                           .key = deployment_.File("reader-tester.key")};
+  reader_tls_ = {.authority = deployment_.File("authority.pem"),
+                 .certificate = deployment_.File("reader-tester.pem"),
+                 .key = deployment_.File("reader-tester.key")};
   Deployment::Write(deployment_.File("config.yaml"),
                     absl::StrCat("aggregators: 127.0.0.1:1\n",
-                                 Deployment::TlsSection(reader)));
+                                 Deployment::TlsSection(reader_tls_)));
 }
 
 std::string ManyAggregators::AgentName(uint64_t agent) {
@@ -85,6 +86,27 @@ void ManyAggregators::StartOne(const std::string& name,
   const auto address = ReadFile(deployment_.File(name + ".address"));
   ASSERT_TRUE(address.ok());
   aggregator.address = std::string(absl::StripSuffix(*address, "\n"));
+}
+
+std::string ManyAggregators::PageSection(const std::string& name) {
+  return absl::StrCat("web: {listen: '127.0.0.1:0', address_file: ", name,
+                      ".page}\n");
+}
+
+std::string ManyAggregators::PageOf(const std::string& name) {
+  const auto page = ReadFile(deployment_.File(name + ".page"));
+  EXPECT_TRUE(page.ok());
+  return std::string(absl::StripSuffix(page.value_or(""), "\n"));
+}
+
+HttpsClient ManyAggregators::BrowserOf(const std::string& name) {
+  return HttpsClient(PortOf(PageOf(name)), reader_tls_);
+}
+
+int ManyAggregators::PortOf(const std::string& address) {
+  int port = 0;
+  EXPECT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
+  return port;
 }
 
 void ManyAggregators::Kill(const std::string& name) {

@@ -17,6 +17,7 @@
 #include "base/tls/credentials.h"
 #include "tests/e2e/deployment.h"
 #include "tests/e2e/fake_agent.h"
+#include "tests/e2e/https_client.h"
 #include "tests/e2e/process.h"
 
 namespace fleetperf::testing {
@@ -39,6 +40,12 @@ class ManyAggregators : public ::testing::Test {
   const std::string& AddressOf(const std::string& name) {
     return aggregators_[name].address;
   }
+  // Returns the address of the page of an aggregator that was started with
+  // PageSection.
+  std::string PageOf(const std::string& name);
+  static std::string PageSection(const std::string& name);
+  // Returns a client of the page, with the rights of a reader.
+  HttpsClient BrowserOf(const std::string& name);
 
   // Returns the first of the aggregators in the agent's order of preference,
   // except `unreachable`.
@@ -68,10 +75,14 @@ class ManyAggregators : public ::testing::Test {
   // `last` of each agent once.
   void ExpectEachTickOnce(uint64_t last);
 
+  // Returns the port of an address.
+  static int PortOf(const std::string& address);
+
   const uint64_t agents_;
   const absl::Time start_;
   Deployment deployment_;
   TlsFiles agents_tls_;
+  TlsFiles reader_tls_;
 
  private:
   struct Aggregator {

@@ -129,11 +129,17 @@ export class Fleet {
       });
     }
     this.byName = new Map(this.machines.map((machine) => [machine.name, machine]));
+    this.setOutage(0, 0);
   }
 
   kill(name, diedAt = Date.now()) {
     this.byName.get(name).diedAt = diedAt;
     this.byName.get(name).returnedAt = 0;
+  }
+
+  // The samples of this time are at another aggregator.
+  setOutage(from, to) {
+    this.outage = { from, to };
   }
 
   revive(name) {
@@ -256,6 +262,9 @@ export class Fleet {
   // The value of the window that ends at `ms`, with its troubles.
   valueAt(series, ms, step) {
     const { m } = series;
+    if (ms > this.outage.from && ms <= this.outage.to) {
+      return { v: null, status: 'VALUE_STATUS_GAP', cause: 'GAP_CAUSE_NO_SAMPLES', coverage: 0 };
+    }
     if (m.diedAt !== 0 && ms > m.diedAt && (m.returnedAt < m.diedAt || ms <= m.returnedAt)) {
       if (m.returnedAt < m.diedAt) return undefined;
       return { v: null, status: 'VALUE_STATUS_GAP', cause: 'GAP_CAUSE_NO_SAMPLES', coverage: 0 };

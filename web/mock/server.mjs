@@ -49,6 +49,7 @@ export async function startMock({ port = 0, machines = 10_000, login = false } =
     link: login ? `${url}/login?token=mock` : url,
     kill: (name, diedAt) => fleet.kill(name, diedAt),
     revive: (name) => fleet.revive(name),
+    setOutage: (from, to) => fleet.setOutage(from, to),
     endSession: () => {
       state.session = 'another';
     },

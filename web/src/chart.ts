@@ -13,6 +13,7 @@ import type { Line, Panel } from './chart_data.ts';
 import { drawLines, summarize, type Plot } from './chart_lines.ts';
 import { displayText } from './display_text.ts';
 import { h, oncePerFrame, setText } from './dom.ts';
+import { GapLinks } from './gap_links.ts';
 import { Legend, valueText } from './legend.ts';
 import { lineColor, themeColor } from './palette.ts';
 import { currentZone } from './settings.ts';
@@ -46,6 +47,7 @@ export class Chart {
   private readonly heading: HTMLElement;
   private readonly spoken: HTMLElement;
   private readonly dot: HTMLElement;
+  private readonly gaps = new GapLinks();
   private readonly legend: Legend | undefined;
   private readonly plot: uPlot;
   private readonly observer: ResizeObserver;
@@ -79,7 +81,7 @@ export class Chart {
       })
       : undefined;
     this.element = h('section', { class: 'chart' }, this.heading, this.holder,
-      this.legend?.element, this.spoken);
+      this.gaps.element, this.legend?.element, this.spoken);
     this.plot = new uPlot(this.uplotOptions(), [this.xs, this.nothing], this.holder);
     this.plot.over.append(this.dot);
     this.listen();
@@ -145,6 +147,7 @@ export class Chart {
     this.plot.batch(() => this.plot.setData([this.xs, this.nothing]));
     const unit = this.heading.querySelector('.unit');
     if (unit !== null) setText(unit, ` ${this.unitText()}`);
+    this.gaps.show(this.panel.lines, this.from, this.to, this.step);
     this.showCursor();
   }
 

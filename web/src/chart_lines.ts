@@ -3,6 +3,7 @@
 // shaded; a break inside a window is a triangle that points to its value.
 
 import type { Line } from './chart_data.ts';
+import { gapsOf, LONGEST_SPACING } from './gaps.ts';
 import type { LiveSeries } from './live_series.ts';
 import { lineColor, lineDash, themeColor } from './palette.ts';
 
@@ -18,15 +19,6 @@ export interface Plot {
   max: number;
   step: number;
 }
-
-export interface Gap {
-  from: number;
-  to: number;
-  cause: string;
-}
-
-// A longer time between two values, in spacings, is a gap.
-const LONGEST_SPACING = 2.5;
 
 // Summarizes each line over the range, and returns the smallest and largest value
 // through `into`, which starts as [0, 0]: axes include 0.
@@ -180,37 +172,6 @@ function drawBreaks(
     context.closePath();
     context.fill();
   }
-}
-
-// Returns the times without values, one after the other.
-export function gapsOf(values: LiveSeries, from: number, to: number, step: number): Gap[] {
-  const gaps: Gap[] = [];
-  if (!values.hasTrouble) return gaps;
-  const spacing = Math.max(values.spacing === Infinity ? 0 : values.spacing, step);
-  let open: Gap | undefined;
-  for (let i = Math.max(0, values.lowerBound(from) - 1); i < values.length; ++i) {
-    const time = values.time(i);
-    const before = i > 0 ? values.time(i - 1) : time - spacing;
-    if (before > to) break;
-    if (Number.isNaN(values.value(i)) && !values.isGap(i)) continue;
-    if (Number.isNaN(values.value(i))) {
-      if (open === undefined) {
-        open = { from: before, to: time, cause: values.trouble(i) };
-        gaps.push(open);
-      }
-      open.to = time;
-      // The cause that is known explains the others.
-      if (values.trouble(i) !== 'no_samples' && values.trouble(i) !== 'gap') open.cause = values.trouble(i);
-    } else {
-      // Up to the value after it, where the line begins again.
-      if (open !== undefined) open.to = time;
-      open = undefined;
-      if (time - before > LONGEST_SPACING * spacing) {
-        gaps.push({ from: before, to: time, cause: values.trouble(i) || 'no_samples' });
-      }
-    }
-  }
-  return gaps;
 }
 
 const STRIP = 5; // CSS pixels of a line's gaps at the bottom

@@ -13,19 +13,26 @@ export function linkTo(other: OtherAggregator, hash: string): { text: string; hr
   return { text: (other.aggregator ?? '').replace(/:\d+$/, ''), href: `${page}/${hash}` };
 }
 
+let others: readonly OtherAggregator[] = [];
+
+// Returns the other aggregators that have pages; none before OtherPages.load.
+export function othersWithPages(): readonly OtherAggregator[] {
+  return others;
+}
+
 export class OtherPages {
   readonly element = h('nav', { class: 'others', 'aria-label': 'Other aggregators', hidden: true });
-  private others: OtherAggregator[] = [];
 
   // Asks for the other aggregators once. Without an answer, there are no links.
   async load(): Promise<void> {
-    this.others = await listOthers(new AbortController().signal).catch(() => []);
+    const all = await listOthers(new AbortController().signal).catch(() => []);
+    others = all.filter((other) => linkTo(other, '') !== undefined);
     this.show();
   }
 
   // Makes the links open the present view.
   show(): void {
-    const links = this.others.flatMap((other) => linkTo(other, location.hash) ?? []);
+    const links = others.flatMap((other) => linkTo(other, location.hash) ?? []);
     this.element.hidden = links.length === 0;
     replace(this.element, ...links.map(({ text, href }) =>
       h('a', { href, title: 'The same view at this aggregator, with its samples' }, text)));
