@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -105,14 +106,14 @@ Record MachineRecord(const v1::Machine& machine, absl::Time now) {
     sample.value = newest;
     sample.text = Age(newest, now + skew);
   }
-  record.push_back(sample);
+  record.push_back(std::move(sample));
   Field clock{.name = "clock_skew_seconds"};
   if (machine.connected()) {
     clock.value = absl::ToDoubleSeconds(skew);
     clock.text =
         show_skew ? DurationText(absl::Trunc(skew, absl::Seconds(1))) : "";
   }
-  record.push_back(clock);
+  record.push_back(std::move(clock));
   record.push_back({.name = "operating_system",
                     .value = machine.operating_system(),
                     .role = ColumnRole::kText});
@@ -122,7 +123,7 @@ Record MachineRecord(const v1::Machine& machine, absl::Time now) {
   // Shown only if another machine's agent collects from the machine.
   Field agent{.name = "agent", .value = machine.agent()};
   if (machine.agent() == machine.name()) agent.text = "";
-  record.push_back(agent);
+  record.push_back(std::move(agent));
   record.push_back({.name = "labels",
                     .value = std::move(labels),
                     .role = ColumnRole::kText});
@@ -133,17 +134,17 @@ Record MachineRecord(const v1::Machine& machine, absl::Time now) {
     lag_field.value = absl::ToDoubleSeconds(lag);
     lag_field.text = lag > absl::ZeroDuration() ? DurationText(lag) : "";
   }
-  record.push_back(lag_field);
+  record.push_back(std::move(lag_field));
   uint64_t lost = 0;
   for (const auto& [cause, ticks] : machine.lost_ticks()) lost += ticks;
   Field lost_ticks{.name = "lost_ticks", .value = lost};
   lost_ticks.text = ToText(machine.lost_ticks());
-  record.push_back(lost_ticks);
+  record.push_back(std::move(lost_ticks));
   record.push_back(CountsField("lost_by_cause", machine.lost_ticks()));
   Field rejected{.name = "rejected_batches",
                  .value = uint64_t{machine.rejected_batches()}};
   if (machine.rejected_batches() == 0) rejected.text = "";
-  record.push_back(rejected);
+  record.push_back(std::move(rejected));
   record.push_back(CountsField("limits_broken", machine.limits_broken()));
   record.push_back(ConflictField(machine));
   record.push_back(CertificateField(machine, now));
@@ -234,7 +235,7 @@ class MachinePrinter {
     if (printer_ == nullptr) return PrintBlock(machine);
     Record record = MachineRecord(machine, Clock::Real().Now());
     if (verbose_) AddPlan(machine, &record);
-    printer_->Print(record);
+    printer_->Print(std::move(record));
   }
 
   void Finish() {
@@ -260,9 +261,8 @@ absl::StatusOr<std::vector<v1::ListMachinesResponse>> MachinesOfEach(
 
 absl::Status ListMachines(const Aggregators& aggregators, Format format,
                           const MachineFlags& machines, bool verbose) {
-  ASSIGN_OR_RETURN(const auto lists,
-                   MachinesOfEach(aggregators, machines, verbose));
-  const std::vector<v1::Machine> merged = MergeMachines(lists);
+  ASSIGN_OR_RETURN(auto lists, MachinesOfEach(aggregators, machines, verbose));
+  const std::vector<v1::Machine> merged = MergeMachines(std::move(lists));
   MachinePrinter printer(format, verbose);
   for (const v1::Machine& machine : merged) {
     if (HasOutputFailed()) break;

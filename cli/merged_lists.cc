@@ -47,6 +47,7 @@ void MergeInto(v1::Machine machine, v1::Machine* merged) {
 template <typename Key, typename Element>
 std::vector<Element> ValuesOf(std::map<Key, Element> by_key) {
   std::vector<Element> values;
+  values.reserve(by_key.size());
   for (auto& [key, element] : by_key) values.push_back(std::move(element));
   return values;
 }
@@ -54,12 +55,16 @@ std::vector<Element> ValuesOf(std::map<Key, Element> by_key) {
 }  // namespace
 
 std::vector<v1::Machine> MergeMachines(
-    const std::vector<v1::ListMachinesResponse>& lists) {
+    std::vector<v1::ListMachinesResponse> lists) {
   std::map<std::string, v1::Machine> by_name;
-  for (const v1::ListMachinesResponse& list : lists) {
-    for (const v1::Machine& machine : list.machines()) {
-      const auto [known, is_new] = by_name.try_emplace(machine.name(), machine);
-      if (!is_new) MergeInto(machine, &known->second);
+  for (v1::ListMachinesResponse& list : lists) {
+    for (v1::Machine& machine : *list.mutable_machines()) {
+      const auto [known, is_new] = by_name.try_emplace(machine.name());
+      if (is_new) {
+        known->second = std::move(machine);
+      } else {
+        MergeInto(std::move(machine), &known->second);
+      }
     }
   }
   return ValuesOf(std::move(by_name));

@@ -17,7 +17,7 @@ namespace fleetperf::cli {
 // If two have an agent of its name connected from two hosts, it has the other
 // one as conflicting_address.
 std::vector<v1::Machine> MergeMachines(
-    const std::vector<v1::ListMachinesResponse>& lists);
+    std::vector<v1::ListMachinesResponse> lists);
 
 // Returns the countersets by name. Machines that collect add up. A machine that
 // moved is in two lists, so the number of machines is the largest of the lists,

@@ -149,7 +149,7 @@ std::string CsvText(const Field& field) {
 
 class TablePrinter : public RecordPrinter {
  public:
-  void Print(const Record& record) override { records_.push_back(record); }
+  void Print(Record record) override { records_.push_back(std::move(record)); }
   void Finish() override { PutLines(FormatTable(records_, TableWidth())); }
 
  private:
@@ -158,7 +158,7 @@ class TablePrinter : public RecordPrinter {
 
 class CsvPrinter : public RecordPrinter {
  public:
-  void Print(const Record& record) override {
+  void Print(Record record) override {
     if (!std::exchange(has_header_, true)) {
       PrintLine(record,
                 [](const Field& field) { return WithoutFormula(field.name); });
@@ -181,7 +181,7 @@ class CsvPrinter : public RecordPrinter {
 
 class JsonPrinter : public RecordPrinter {
  public:
-  void Print(const Record& record) override { PutLine(ToJson(record)); }
+  void Print(Record record) override { PutLine(ToJson(record)); }
 };
 
 }  // namespace
@@ -220,7 +220,7 @@ size_t TableWidth() { return is_wide ? 0 : TerminalSize().columns; }
 void UseWideTables() { is_wide = true; }
 
 std::string TableText(const Field& field) {
-  return Printable(field.text.value_or(PlainText(field)));
+  return Printable(field.text.has_value() ? *field.text : PlainText(field));
 }
 
 size_t DisplayWidth(absl::string_view text) {

@@ -66,14 +66,18 @@ Column ColumnOf(const std::vector<Record>& records, size_t i) {
   column.title = absl::AsciiStrToUpper(
       absl::StrReplaceAll(records.front()[i].name, {{"_", " "}}));
   column.width = DisplayWidth(column.title);
+  column.cells.reserve(records.size());
   for (const Record& record : records) {
     column.cells.push_back(TableText(record[i]));
     column.width = std::max(column.width, DisplayWidth(column.cells.back()));
     column.right = column.right || IsNumber(record[i]);
     const std::optional<Field::Brief>& brief = record[i].brief;
-    if (brief.has_value()) column.brief_title = brief->name;
-    column.brief_cells.push_back(brief.has_value() ? brief->text : "");
+    if (!brief.has_value()) continue;
+    column.brief_title = brief->name;
+    column.brief_cells.resize(column.cells.size() - 1);
+    column.brief_cells.push_back(brief->text);
   }
+  if (!column.brief_cells.empty()) column.brief_cells.resize(records.size());
   return column;
 }
 
@@ -127,14 +131,17 @@ class Table {
 
   std::vector<std::string> Lines(size_t width) const {
     std::vector<std::string> lines = SharedLines(width);
-    lines.push_back(LineOf([](const Column& column) { return column.title; }));
+    lines.push_back(LineOf([](const Column& column) -> const std::string& {
+      return column.title;
+    }));
     for (size_t row = 0; row < rows_; ++row) {
       if (!sections_.empty() &&
           (row == 0 || sections_[row] != sections_[row - 1])) {
         lines.push_back(CutEnd(absl::StrCat("\\\\", sections_[row]), width));
       }
-      lines.push_back(
-          LineOf([row](const Column& column) { return column.cells[row]; }));
+      lines.push_back(LineOf([row](const Column& column) -> const std::string& {
+        return column.cells[row];
+      }));
     }
     return lines;
   }
@@ -242,14 +249,15 @@ class Table {
     std::string line;
     for (size_t i = 0; i < columns_.size(); ++i) {
       const Column& column = columns_[i];
-      const std::string whole = cell_of(column);
+      const std::string& whole = cell_of(column);
       const std::string cell = column.role == ColumnRole::kCounter
                                    ? CutFront(whole, column.width)
                                    : CutEnd(whole, column.width);
-      const std::string padding(column.width - DisplayWidth(cell), ' ');
-      absl::StrAppend(&line, i == 0 ? "" : std::string(kColumnGap, ' '),
-                      column.right ? padding : "", cell,
-                      column.right ? "" : padding);
+      const size_t padding = column.width - DisplayWidth(cell);
+      if (i > 0) line.append(kColumnGap, ' ');
+      if (column.right) line.append(padding, ' ');
+      line.append(cell);
+      if (!column.right) line.append(padding, ' ');
     }
     absl::StripTrailingAsciiWhitespace(&line);
     return line;
@@ -285,16 +293,15 @@ bool AddTrend(const TrendColumn& trend, size_t rows, size_t width,
 std::vector<std::string> FormatTable(const std::vector<Record>& records,
                                      size_t width, const TrendColumn* trend) {
   if (records.empty()) return {};
-  const Table table(ColumnsOf(records), records.size());
+  Table table(ColumnsOf(records), records.size());
   if (trend != nullptr) {
     Table with_trend = table;
     if (AddTrend(*trend, records.size(), width, &with_trend)) {
       return with_trend.Lines(width);
     }
   }
-  Table fitted = table;
-  if (width > 0) fitted.Fit(width);
-  return fitted.Lines(width);
+  if (width > 0) table.Fit(width);
+  return table.Lines(width);
 }
 
 std::vector<std::string> WrapWords(absl::string_view text, size_t width) {

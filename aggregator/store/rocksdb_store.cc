@@ -312,9 +312,9 @@ class RocksDbStore : public Store {
 
   absl::Status Load() {
     RETURN_IF_ERROR(LoadId());
-    RETURN_IF_ERROR(lost_ticks_.Load(*database_, LogDamage));
     // Only the process that repairs the write-ahead log knows about the loss.
     RETURN_IF_ERROR(ReportLostCommits());
+    RETURN_IF_ERROR(lost_ticks_.Load(*database_, LogDamage));
     RETURN_IF_ERROR(machines_.Load());
     RETURN_IF_ERROR(numbers_.Load(LogDamage));
     RETURN_IF_ERROR(compactor_.Load(&directory_, LogDamage));
@@ -346,8 +346,7 @@ class RocksDbStore : public Store {
     RETURN_IF_ERROR(lost_definitions_.Load());
     if (!lost.empty()) {
       RETURN_IF_ERROR(lost_definitions_.Note());
-      RETURN_IF_ERROR(KeepLostCommits(database_.get(), definitions_,
-                                      &lost_ticks_, LogDamage));
+      RETURN_IF_ERROR(KeepLostCommits(database_.get(), LogDamage));
       RETURN_IF_ERROR(KeepNumbersInUse(database_.get(), LogDamage));
     }
     synced_.Set(mark_);

@@ -20,9 +20,7 @@
 #include "aggregator/store/backup/salvage.h"
 #include "aggregator/store/tables/copy_file.h"
 #include "aggregator/store/tables/database.h"
-#include "aggregator/store/tables/definition_table.h"
 #include "aggregator/store/tables/lost_commits.h"
-#include "aggregator/store/tables/lost_ticks_table.h"
 #include "aggregator/store/tables/manifest.h"
 #include "aggregator/store/tables/partial_restore.h"
 #include "aggregator/store/tables/rocksdb_conversions.h"
@@ -311,13 +309,7 @@ class Repair {
     const auto on_damage = [&](const absl::Status& damage) {
       report_.lost.emplace_back(damage.message());
     };
-    SchemaTable schemas;
-    const DefinitionTable definitions(database_.get(), &schemas);
-    LostTicksTable lost_ticks;
-    const absl::Status loaded = lost_ticks.Load(*database_, on_damage);
-    if (absl::IsDataLoss(loaded)) on_damage(loaded);
-    return KeepLostCommits(database_.get(), definitions, &lost_ticks,
-                           on_damage);
+    return KeepLostCommits(database_.get(), on_damage);
   }
 
   // Replaces the files of a family, which the aggregator must read whole when

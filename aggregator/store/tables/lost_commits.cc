@@ -7,10 +7,12 @@
 #include "absl/strings/string_view.h"
 #include "aggregator/samples/commit.h"
 #include "aggregator/store/tables/copy_file.h"
+#include "aggregator/store/tables/definition_table.h"
 #include "aggregator/store/tables/epoch_table.h"
 #include "aggregator/store/tables/fingerprints.h"
 #include "aggregator/store/tables/keys.h"
 #include "aggregator/store/tables/log.h"
+#include "aggregator/store/tables/lost_ticks_table.h"
 #include "aggregator/store/tables/received_index.h"
 #include "base/status_macros.h"
 
@@ -56,12 +58,14 @@ Loss LossOf(const WalDamage& damage, const MissingBatches& missing) {
           .cause = LossCause::kStoreDamaged};
 }
 
-// Records a loss in place of batches, unless the batches are present.
-absl::Status KeepLoss(const Loss& loss, const MissingBatches& missing,
-                      const DefinitionTable& definitions, Database* database,
-                      LostTicksTable* lost_ticks) {
+// Adds a loss in place of batches, unless the batches are present. DataLoss if
+// that is impossible.
+absl::Status AddLoss(const Loss& loss, const MissingBatches& missing,
+                     const Database& database,
+                     const DefinitionTable& definitions,
+                     LostTicksTable* lost_ticks, Changes* changes) {
   ASSIGN_OR_RETURN(const bool has,
-                   Has(*database, missing.epoch_number, missing.last_sequence));
+                   Has(database, missing.epoch_number, missing.last_sequence));
   if (has) return absl::OkStatus();
   const auto agent = definitions.GetAgent(missing.epoch_number);
   if (absl::IsNotFound(agent.status())) {
@@ -77,11 +81,9 @@ absl::Status KeepLoss(const Loss& loss, const MissingBatches& missing,
                             .received = missing.received,
                             .decoded = &decoded};
   LostTicksTable::Map lost = lost_ticks->After({batch});
-  Changes changes(database);
-  LostTicksTable::Put(lost, &changes);
-  Log::Put(batch, &changes);
-  RETURN_IF_ERROR(database->Write(&changes, Database::Durability::kPowerCut));
+  LostTicksTable::Put(lost, changes);
   lost_ticks->Take(std::move(lost));
+  Log::Put(batch, changes);
   return absl::OkStatus();
 }
 
@@ -125,21 +127,29 @@ std::vector<std::string> LostCommits(const Database& database,
   return lost;
 }
 
-absl::Status KeepLostCommits(Database* database,
-                             const DefinitionTable& definitions,
-                             LostTicksTable* lost_ticks, OnDamage on_damage) {
+absl::Status KeepLostCommits(Database* database, OnDamage on_damage) {
+  absl::Status status;
+  const auto skip_damage = [&](const absl::Status& result) {
+    if (absl::IsDataLoss(result)) {
+      on_damage(result);
+    } else {
+      status.Update(result);
+    }
+  };
+  SchemaTable schemas;
+  const DefinitionTable definitions(database, &schemas);
+  LostTicksTable lost_ticks;
+  skip_damage(lost_ticks.Load(*database, on_damage));
+  Changes changes(database);
   for (const WalDamage& damage : database->wal().damage) {
     for (const MissingBatches& missing : damage.epochs) {
-      const absl::Status kept = KeepLoss(LossOf(damage, missing), missing,
-                                         definitions, database, lost_ticks);
-      if (absl::IsDataLoss(kept)) {
-        on_damage(kept);
-      } else {
-        RETURN_IF_ERROR(kept);
-      }
+      skip_damage(AddLoss(LossOf(damage, missing), missing, *database,
+                          definitions, &lost_ticks, &changes));
     }
   }
-  return absl::OkStatus();
+  RETURN_IF_ERROR(status);
+  if (changes.size() == 0) return absl::OkStatus();
+  return database->Write(&changes, Database::Durability::kPowerCut);
 }
 
 absl::Status KeepNumbersInUse(Database* database, OnDamage on_damage) {
@@ -163,7 +173,8 @@ absl::Status LostDefinitions::Load() {
   if (absl::IsNotFound(noted)) return absl::OkStatus();
   RETURN_IF_ERROR(noted);
   absl::MutexLock lock(&mutex_);
-  Begin();
+  are_lost_ = true;
+  end_ = clock_.Monotonic() + kMaxWait;
   return absl::OkStatus();
 }
 
@@ -171,14 +182,7 @@ absl::Status LostDefinitions::Note() {
   Changes changes(&database_);
   changes.Put(Family::kDefault, LostDefinitionsKey(), "");
   RETURN_IF_ERROR(database_.Write(&changes, Database::Durability::kPowerCut));
-  absl::MutexLock lock(&mutex_);
-  Begin();
-  return absl::OkStatus();
-}
-
-void LostDefinitions::Begin() {
-  are_lost_ = true;
-  end_ = clock_.Monotonic() + kMaxWait;
+  return Load();
 }
 
 bool LostDefinitions::MustAsk(uint32_t epoch_number) const {

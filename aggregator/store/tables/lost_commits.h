@@ -15,8 +15,6 @@
 #include "absl/time/time.h"
 #include "aggregator/store/tables/commit_mark.h"
 #include "aggregator/store/tables/database.h"
-#include "aggregator/store/tables/definition_table.h"
-#include "aggregator/store/tables/lost_ticks_table.h"
 #include "base/os/clock.h"
 
 namespace fleetperf::aggregator {
@@ -36,9 +34,7 @@ std::vector<std::string> LostCommits(const Database& database,
 // them how far their batches are durable. Calls `on_damage` if a loss cannot be
 // recorded: the batch may exist but cannot be looked up, or the agent's name is
 // lost, too.
-absl::Status KeepLostCommits(Database* database,
-                             const DefinitionTable& definitions,
-                             LostTicksTable* lost_ticks, OnDamage on_damage);
+absl::Status KeepLostCommits(Database* database, OnDamage on_damage);
 
 // Reserves the numbers of epochs, machines and shapes that chunks refer to, so
 // that they are not assigned again if the records that assigned them are lost.
@@ -83,7 +79,6 @@ class LostDefinitions {
     absl::Duration end = absl::InfiniteDuration();
   };
 
-  void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Epoch Find(uint32_t epoch_number) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   bool MayComeLocked(const Epoch& epoch) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);

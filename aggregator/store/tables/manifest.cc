@@ -24,6 +24,12 @@ namespace fleetperf::aggregator {
 
 absl::StatusOr<Listing> ListFiles(const std::string& directory) {
   ASSIGN_OR_RETURN(const std::string path, FindManifest(directory));
+  Listing listing{.manifest = path};
+  RETURN_IF_ERROR(ReadWalFile(
+      path, [](uint64_t, absl::string_view) { return absl::OkStatus(); },
+      [&](const WalRange& gap, bool) {
+        if (!listing.damage.has_value()) listing.damage = gap.offset;
+      }));
   ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
   const std::string name = std::filesystem::path(path).filename();
   // A database in memory that has the MANIFEST and nothing else.
@@ -54,13 +60,7 @@ absl::StatusOr<Listing> ListFiles(const std::string& directory) {
       rocksdb::DB::Open(options, scratch, families, &handles, &opened);
   if (!status.ok()) return CannotOpen(directory, status);
   const std::unique_ptr<rocksdb::DB> database(opened);
-  Listing listing{.manifest = path,
-                  .last_change = database->GetLatestSequenceNumber()};
-  RETURN_IF_ERROR(ReadWalFile(
-      path, [](uint64_t, absl::string_view) { return absl::OkStatus(); },
-      [&](const WalRange& gap, bool) {
-        if (!listing.damage.has_value()) listing.damage = gap.offset;
-      }));
+  listing.last_change = database->GetLatestSequenceNumber();
   database->GetLiveFilesMetaData(&listing.files);
   for (auto* handle : handles) database->DestroyColumnFamilyHandle(handle);
   return listing;

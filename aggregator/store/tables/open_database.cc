@@ -80,12 +80,15 @@ absl::Status CheckCurrent(const std::string& directory) {
                    " has data, but the file CURRENT is missing"));
 }
 
-// If records at the end of the MANIFEST may be lost, logs this, and returns the
-// paths of the MANIFEST and of files that it does not list, which RocksDB
-// deletes when it opens the database. Sets `missing` if changes before those of
-// the log are in no listed file.
-absl::StatusOr<std::vector<std::string>> CheckManifest(
-    const std::string& directory, OpenedDatabase* opened) {
+// Reads the write-ahead log and the MANIFEST before RocksDB does. If records at
+// the end of the MANIFEST may be lost, logs this, and returns the paths of the
+// MANIFEST and of files that it does not list, which RocksDB deletes when it
+// opens the database. Sets `missing` if changes before those of the log are in
+// no listed file.
+absl::StatusOr<std::vector<std::string>> Check(const std::string& directory,
+                                               OpenedDatabase* opened) {
+  ASSIGN_OR_RETURN(opened->wal,
+                   CheckWal(directory, SyncedMark::Read(directory)));
   std::vector<std::string> to_keep;
   const auto listing = ListFiles(directory);
   if (absl::IsDataLoss(listing.status())) return to_keep;  // opening reports it
@@ -123,15 +126,6 @@ absl::StatusOr<std::vector<std::string>> CheckManifest(
   }
   to_keep.push_back(manifest);
   return to_keep;
-}
-
-// Reads the write-ahead log and the MANIFEST before RocksDB does. Returns the
-// files to keep; see CheckManifest.
-absl::StatusOr<std::vector<std::string>> Check(const std::string& directory,
-                                               OpenedDatabase* opened) {
-  ASSIGN_OR_RETURN(opened->wal,
-                   CheckWal(directory, SyncedMark::Read(directory)));
-  return CheckManifest(directory, opened);
 }
 
 // Rebuilds indexes of files, and logs each. Returns false if none is rebuilt.

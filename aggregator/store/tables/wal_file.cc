@@ -43,20 +43,14 @@ uint32_t Masked(uint32_t crc) {
   return (crc >> 15 | crc << 17) + uint32_t{0xA282EAD8};
 }
 
-struct Record {
-  RecordType type = kFull;
-  absl::string_view payload;
-
-  bool begins() const { return type == kFull || type == kFirst; }
-  bool ends() const { return type == kFull || type == kLast; }
-};
-
 size_t SizeAt(absl::string_view block, size_t begin) {
   return kHeaderSize + LittleEndian(block.substr(begin + 4, 2));
 }
 
-// Returns std::nullopt if there is no valid record at `begin`.
-std::optional<Record> RecordAt(absl::string_view block, size_t begin) {
+// Returns the type and the payload of the record at `begin`; std::nullopt if
+// there is no valid one.
+std::optional<absl::string_view> RecordAt(absl::string_view block,
+                                          size_t begin) {
   if (block.size() - begin < kHeaderSize) return std::nullopt;
   const size_t size = SizeAt(block, begin);
   const auto type = static_cast<uint8_t>(block[begin + 6]);
@@ -67,7 +61,7 @@ std::optional<Record> RecordAt(absl::string_view block, size_t begin) {
   if (Masked(Crc(covered)) != LittleEndian(block.substr(begin, 4))) {
     return std::nullopt;
   }
-  return Record{static_cast<RecordType>(type), covered.substr(1)};
+  return covered;
 }
 
 // Returns the position at which reading resumes after an invalid record. If the
@@ -109,12 +103,15 @@ class Reader {
         break;
       }
       const auto record = RecordAt(block, begin);
-      next = record.has_value() ? begin + kHeaderSize + record->payload.size()
+      next = record.has_value() ? begin + SizeAt(block, begin)
                                 : ResumeAfter(block, begin);
-      if (!record.has_value() || record->begins()) DropWrite();
-      if (record.has_value() && record->begins()) begin_ = offset + begin;
-      if (record.has_value() && begin_.has_value()) {
-        RETURN_IF_ERROR(Add(*record, offset + next));
+      const char type = record.has_value() ? record->front() : 0;
+      const bool is_first = type == kFull || type == kFirst;
+      if (is_first || !record.has_value()) DropWrite();
+      if (is_first) begin_ = offset + begin;
+      if (begin_.has_value()) {
+        write_.append(record->data() + 1, record->size() - 1);
+        if (type == kFull || type == kLast) RETURN_IF_ERROR(Use(offset + next));
       } else {
         is_blank_ = is_blank_ && IsBlank(block.substr(begin, next - begin));
       }
@@ -128,9 +125,8 @@ class Reader {
   }
 
  private:
-  absl::Status Add(const Record& record, uint64_t end) {
-    write_.append(record.payload.data(), record.payload.size());
-    if (!record.ends()) return absl::OkStatus();
+  // Reports a write that is whole.
+  absl::Status Use(uint64_t end) {
     const uint64_t begin = *begin_;
     EndGap(begin);
     end_ = end;

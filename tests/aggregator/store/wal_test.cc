@@ -197,6 +197,28 @@ TEST(Wal, CountsCommitsThatAreMissingBetweenLogs) {
   EXPECT_EQ(check.damage[0].commits, 2);
 }
 
+TEST(Wal, RemainsOfAFailedWriteHideNoLoss) {
+  const testing::TempDirectory directory;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+    for (uint64_t i = 1; i <= 3; ++i) PutCommit(database.get(), i);
+    ASSERT_OK(database->Compact(Family::kDefault));  // begins another log
+    Changes changes(database.get());
+    changes.Put(Family::kLog, "other", "value");
+    ASSERT_OK(database->Write(&changes, Database::Durability::kPowerCut));
+    for (uint64_t i = 4; i <= 6; ++i) PutCommit(database.get(), i);
+  }
+  const std::vector<std::string> logs = LogsIn(directory.path());
+  ASSERT_THAT(logs, SizeIs(2));
+  WriteAll(logs[0], absl::StrCat(ReadAll(logs[0]), "failed"));
+  ASSERT_TRUE(FlipIn(directory.path(), "z004"));
+  ASSERT_OK_AND_ASSIGN(const WalCheck check,
+                       CheckWal(directory.path(), CommitMark()));
+  ASSERT_THAT(check.damage, SizeIs(1));
+  EXPECT_EQ(check.damage[0].path, logs[1]);
+  EXPECT_EQ(check.damage[0].commits, 1);
+}
+
 // A power cut may leave the last commit and not an earlier write of the same
 // sync.
 TEST(Wal, DamageBetweenTheLastTwoCommitsMayBeATornEnd) {
