@@ -102,13 +102,13 @@ size_t TickLinks::QueryOf(const std::shared_ptr<const CollectedQuery>& query) {
 }
 
 void TickLinks::AddQuery(const std::shared_ptr<const CollectedQuery>& query) {
-  Query added = {.query = query};
-  for (size_t other = 0; other < queries_.size(); ++other) {
+  const size_t number = queries_.size();
+  queries_.emplace_back().query = query;
+  for (size_t other = 0; other < number; ++other) {
     if (!ShareSeries(*queries_[other].query, *query)) continue;
-    added.rivals.push_back(other);
-    queries_[other].rivals.push_back(queries_.size());
+    queries_[number].rivals.push_back(other);
+    queries_[other].rivals.push_back(number);
   }
-  queries_.push_back(std::move(added));
 }
 
 // Queries of a plan may have the same counters of different instances.

@@ -35,6 +35,7 @@
 #include "perflib/clocks.h"
 #include "perflib/guid.h"
 #include "perflib/registration.h"
+#include "proto/condition.h"
 #include "tests/support/query_results.h"
 #include "tests/support/raw_samples.h"
 #include "tests/support/test_store.h"
@@ -43,7 +44,6 @@ namespace fleetperf::testing {
 namespace {
 
 using aggregator::AggregateFunction;
-using aggregator::Comparison;
 using aggregator::RangeRequest;
 using aggregator::Resolution;
 using aggregator::SeriesResult;
