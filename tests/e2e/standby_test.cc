@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -26,12 +27,9 @@ namespace fleetperf::testing {
 namespace {
 
 using perflib::PerfTime100NSecFromTime;
-using ::testing::_;
-using ::testing::Each;
 using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Pair;
 using ::testing::SizeIs;
 
 constexpr char kSwitches[] = "\\\\m-000\\System\\Context Switches/sec";
@@ -127,6 +125,15 @@ class Standby : public ManyAggregators {
     return windows;
   }
 
+  // Whether one of two stores has a piece in the window that ends then, however
+  // the agent moved: of three ticks, one has two. An agent may leave out ticks
+  // if it is late.
+  static bool HasThreeTicks(const Ticks& ticks, absl::Time end) {
+    return std::distance(
+               ticks.upper_bound(PerfTime100NSecFromTime(end - kWindow)),
+               ticks.upper_bound(PerfTime100NSecFromTime(end))) >= 3;
+  }
+
   // Returns the windows of a page: why they have no value, or "".
   std::map<absl::Time, std::string> WindowsOfPage(const std::string& name,
                                                   absl::Time from,
@@ -196,7 +203,14 @@ TEST_F(Standby, HasTheSamplesOfAnOutage) {
   // Together, they have a value of each window.
   const auto windows = Windows({first_, second_});
   EXPECT_GE(windows.size(), (returned_at - killed_at) / kWindow);
+  const Ticks all = ReadTaken(capture_);
   for (const auto& window : windows) {
+    absl::Time end;
+    std::string error;
+    ASSERT_TRUE(absl::ParseTime(absl::RFC3339_full, std::string(window["time"]),
+                                &end, &error))
+        << error;
+    if (!HasThreeTicks(all, end)) continue;
     EXPECT_TRUE(window["value"].is_number()) << window;
   }
   // The first has none of the outage.
@@ -221,7 +235,10 @@ TEST_F(Standby, HasTheSamplesOfAnOutage) {
   const auto at_second =
       WindowsOfPage(second_, gap.front(), gap.back() - kWindow);
   EXPECT_THAT(at_second, SizeIs(Ge(gap.size() - 2)));
-  EXPECT_THAT(at_second, Each(Pair(_, "")));
+  for (const auto& [end, cause] : at_second) {
+    if (!HasThreeTicks(all, end)) continue;
+    EXPECT_EQ(cause, "") << end;
+  }
   EXPECT_THAT(
       BrowserOf(first_).Ask("POST", "/api/v1/others",
                             "Content-Type: application/json\r\n", "{}"),
