@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
@@ -46,15 +47,16 @@ class Agent {
                   .directory = std::move(directory),
                   // Segments are full after some batches.
                   .max_bytes = 16 * 4 * kBatchBytes,
-                  .clock = &clock_,
+                  .clock = clock_.get(),
                   .boot_id = std::move(boot_id)}),
         received_(received),
         reporter_(*reporter) {
-    // The spool need not wait before it tries to write again.
-    std::thread([this] {
+    // The spool need not wait before it tries to write again. The thread ends
+    // with the process, perhaps after the agent.
+    std::thread([clock = clock_] {
       for (;;) {
-        clock_.AwaitWaiting(absl::Seconds(1));
-        clock_.Advance(absl::Seconds(1));
+        clock->AwaitWaiting(absl::Seconds(1));
+        clock->Advance(absl::Seconds(1));
       }
     }).detach();
   }
@@ -158,7 +160,9 @@ class Agent {
   }
 
   const uint64_t epoch_;
-  testing::SimulatedClock clock_{testing::SimulatedClock::Waits::kSimulated};
+  const std::shared_ptr<testing::SimulatedClock> clock_ =
+      std::make_shared<testing::SimulatedClock>(
+          testing::SimulatedClock::Waits::kSimulated);
   const Spool::Options options_;
   Received received_;
   Reporter& reporter_;
