@@ -45,6 +45,7 @@ bool RunGrowth::Between(uint32_t older, uint32_t newer, Growth* growth) const {
   const perflib::Clocks& to = run_.clocks(newer);
   if (to.perf_freq <= 0 && NeedsPerfFreq(formula_)) return false;
   growth->value = grown(values_);
+  growth->multi = 0;
   growth->perf_freq = static_cast<uint64_t>(std::max<int64_t>(to.perf_freq, 0));
   // Sound clocks do not go back.
   const auto since = [](int64_t start, int64_t end) {
@@ -52,6 +53,7 @@ bool RunGrowth::Between(uint32_t older, uint32_t newer, Growth* growth) const {
   };
   switch (formula_.denominator) {
     case perflib::Denominator::kNone:
+      growth->denominator = 0;
       break;
     case perflib::Denominator::kPerfTimeStamp:
       growth->denominator = since(from.perf_time_stamp, to.perf_time_stamp);

@@ -23,10 +23,8 @@ class RunGrowth {
                                      const SeriesRun& run, uint32_t first,
                                      uint32_t end);
 
-  // Sets `growth`, which must be empty, to that of GrowthBetween for the
-  // samples of two ticks, if the clocks have no break between them. Returns
-  // false if there is no growth. (A copy of a new Growth would wait for its
-  // parts.)
+  // Sets `growth` to that of GrowthBetween for the samples of two ticks, if the
+  // clocks have no break between them. Returns false if there is no growth.
   bool Between(uint32_t older, uint32_t newer, Growth* growth) const;
 
  private:

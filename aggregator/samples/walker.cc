@@ -55,6 +55,7 @@ void SetLengths(const SeriesRun& run, const Stretch& stretch, uint32_t first,
     pieces->longest = std::max(link, stretch.longest);
     return;
   }
+  pieces->length = pieces->longest = 0;
   for (uint32_t tick = first; tick < end; ++tick) {
     const int64_t length = LengthBetween(run, tick - 1, tick);
     pieces->length += length;
@@ -345,8 +346,9 @@ void Walker::TellPieces(const Walk& walk, const RunGrowth& growth,
                         absl::Span<const Stretch> stretches, Joining joining,
                         StretchListener* listener) const {
   const SeriesRun& run = walk.run;
-  uint32_t joined =
-      0;  // the end of the ticks that the series does not have yet
+  // The end of the ticks that the series does not have yet.
+  uint32_t joined = 0;
+  WindowAccumulator::Pieces pieces;  // one for all: clearing it takes long
   const auto end_joined = [&] {
     if (joined > 0) SetEnd(walk, joined - 1, run.Sample(joined - 1));
     joined = 0;
@@ -372,20 +374,19 @@ void Walker::TellPieces(const Walk& walk, const RunGrowth& growth,
         }
         while (first < end) {
           const uint32_t next = joining == Joining::kPieces ? first + 1 : end;
-          WalkedPieces walked = {
-              .stretch = stretch,
-              .interval = run.interval(),
-              .pieces = {.count = run.SamplesIn(first, next),
-                         .start = perflib::TimeOf(run.clocks(first - 1))},
-              .first = run.clocks(first - 1),
-              .last = run.clocks(next - 1)};
-          if (!growth.Between(first - 1, next - 1, &walked.pieces.growth)) {
+          if (!growth.Between(first - 1, next - 1, &pieces.growth)) {
             tell_each(first, next);
           } else {
             joined = next;
             if (!stretch.is_before) {
-              SetLengths(run, stretch, first, next, &walked.pieces);
-              listener->OnPieces(walked);
+              pieces.count = run.SamplesIn(first, next);
+              pieces.start = perflib::TimeOf(run.clocks(first - 1));
+              SetLengths(run, stretch, first, next, &pieces);
+              listener->OnPieces({.stretch = stretch,
+                                  .interval = run.interval(),
+                                  .pieces = pieces,
+                                  .first = run.clocks(first - 1),
+                                  .last = run.clocks(next - 1)});
             }
           }
           first = next;

@@ -92,7 +92,7 @@ struct WalkedGrowth {
 struct WalkedPieces {
   const Stretch& stretch;
   absl::Duration interval;  // of collection
-  WindowAccumulator::Pieces pieces;
+  const WindowAccumulator::Pieces& pieces;
   const perflib::Clocks& first;  // where the first one starts
   const perflib::Clocks& last;   // where the last one ends
 };
