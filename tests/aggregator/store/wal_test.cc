@@ -171,30 +171,35 @@ TEST(Wal, FindsDamageInTheFirstOfTwoLogs) {
 
 // The first log ends with a whole write, but not with its last one.
 TEST(Wal, CountsCommitsThatAreMissingBetweenLogs) {
-  const testing::TempDirectory directory;
-  {
-    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
-    for (uint64_t i = 1; i <= 5; ++i) PutCommit(database.get(), i);
-    ASSERT_OK(database->Compact(Family::kDefault));
-    for (uint64_t i = 6; i <= 10; ++i) PutCommit(database.get(), i);
+  for (const uint64_t lost : {1, 2}) {
+    const testing::TempDirectory directory;
+    {
+      ASSERT_OK_AND_ASSIGN(const auto database,
+                           Database::Open(directory.path()));
+      for (uint64_t i = 1; i <= 5; ++i) PutCommit(database.get(), i);
+      ASSERT_OK(database->Compact(Family::kDefault));
+      for (uint64_t i = 6; i <= 10; ++i) PutCommit(database.get(), i);
+    }
+    const std::vector<std::string> logs = LogsIn(directory.path());
+    ASSERT_THAT(logs, SizeIs(2));
+    uint64_t end = 0;
+    ASSERT_OK(ReadWalFile(
+        logs[0],
+        [&](uint64_t offset, absl::string_view write) {
+          if (absl::StrContains(write, absl::StrCat("z00", 6 - lost))) {
+            end = offset;
+          }
+          return absl::OkStatus();
+        },
+        [](const WalRange&, bool) {}));
+    ASSERT_GT(end, 0);
+    fs::resize_file(logs[0], end);
+    ASSERT_OK_AND_ASSIGN(const WalCheck check,
+                         CheckWal(directory.path(), CommitMark()));
+    ASSERT_THAT(check.damage, SizeIs(1));
+    EXPECT_EQ(check.damage[0].path, logs[1]);
+    EXPECT_EQ(check.damage[0].commits, lost);
   }
-  const std::vector<std::string> logs = LogsIn(directory.path());
-  ASSERT_THAT(logs, SizeIs(2));
-  uint64_t end = 0;
-  ASSERT_OK(ReadWalFile(
-      logs[0],
-      [&](uint64_t offset, absl::string_view write) {
-        if (absl::StrContains(write, "z004")) end = offset;
-        return absl::OkStatus();
-      },
-      [](const WalRange&, bool) {}));
-  ASSERT_GT(end, 0);
-  fs::resize_file(logs[0], end);
-  ASSERT_OK_AND_ASSIGN(const WalCheck check,
-                       CheckWal(directory.path(), CommitMark()));
-  ASSERT_THAT(check.damage, SizeIs(1));
-  EXPECT_EQ(check.damage[0].path, logs[1]);
-  EXPECT_EQ(check.damage[0].commits, 2);
 }
 
 TEST(Wal, RemainsOfAFailedWriteHideNoLoss) {
