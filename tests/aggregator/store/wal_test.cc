@@ -17,6 +17,7 @@
 #include "aggregator/store/tables/commit_mark.h"
 #include "aggregator/store/tables/database.h"
 #include "aggregator/store/tables/keys.h"
+#include "aggregator/store/tables/lost_commits.h"
 #include "aggregator/store/tables/manifest.h"
 #include "aggregator/store/tables/wal_check.h"
 #include "aggregator/store/tables/wal_file.h"
@@ -222,6 +223,36 @@ TEST(Wal, RemainsOfAFailedWriteHideNoLoss) {
   ASSERT_THAT(check.damage, SizeIs(1));
   EXPECT_EQ(check.damage[0].path, logs[1]);
   EXPECT_EQ(check.damage[0].commits, 1);
+}
+
+// RocksDB would end there. The writes behind it are numbered as if nothing were
+// missing.
+TEST(Wal, DamageWithoutALossIsRepaired) {
+  const testing::TempDirectory directory;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+    for (uint64_t i = 1; i <= 4; ++i) PutCommit(database.get(), i);
+  }
+  const std::vector<std::string> logs = LogsIn(directory.path());
+  ASSERT_THAT(logs, SizeIs(1));
+  std::string contents;
+  ASSERT_OK(ReadWalFile(
+      logs[0],
+      [&](uint64_t, absl::string_view write) {
+        if (absl::StrContains(write, "z003")) {
+          AppendWalRecord("damaged", &contents);
+          contents.back() ^= 1;
+        }
+        AppendWalRecord(write, &contents);
+        return absl::OkStatus();
+      },
+      [](const WalRange&, bool) {}));
+  WriteAll(logs[0], contents);
+  ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+  ASSERT_THAT(database->wal().damage, SizeIs(1));
+  EXPECT_EQ(database->wal().damage[0].commits, 0);
+  ASSERT_OK_AND_ASSIGN(const CommitMark last, ReadCommitMark(*database));
+  EXPECT_EQ(last.commits, 4);
 }
 
 // A power cut may leave the last commit and not an earlier write of the same
