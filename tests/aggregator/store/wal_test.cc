@@ -278,6 +278,31 @@ TEST(Wal, DamageBetweenTheLastTwoCommitsMayBeATornEnd) {
   EXPECT_EQ(damage_if_synced(3), 1);
 }
 
+// What is behind a torn end goes with it, in its file and in the next one.
+TEST(Wal, EndsAtATornEnd) {
+  for (const bool is_in_next_log : {false, true}) {
+    const testing::TempDirectory directory;
+    {
+      ASSERT_OK_AND_ASSIGN(const auto database,
+                           Database::Open(directory.path()));
+      PutCommit(database.get(), 1);
+      PutCommit(database.get(), 2);
+      Changes changes(database.get());
+      changes.Put(Family::kLog, "other", "value");
+      ASSERT_OK(database->Write(&changes, Database::Durability::kProcess));
+      if (is_in_next_log) {
+        ASSERT_OK(database->Compact(Family::kDefault));
+      }
+      PutCommit(database.get(), 3);
+    }
+    ASSERT_TRUE(FlipIn(directory.path(), "other"));
+    ASSERT_OK_AND_ASSIGN(const auto database, Database::Open(directory.path()));
+    EXPECT_THAT(database->wal().damage, IsEmpty());
+    ASSERT_OK_AND_ASSIGN(const CommitMark last, ReadCommitMark(*database));
+    EXPECT_EQ(last.commits, 2) << is_in_next_log;
+  }
+}
+
 TEST(Wal, MarkWithoutCommitsDoesNotProveASyncedEnd) {
   const testing::TempDirectory directory;
   {
