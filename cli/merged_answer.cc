@@ -45,7 +45,7 @@ class AnswerStream {
  public:
   using Response = typename Series::Response;
 
-  // Begins the call. `use_other` takes the parts of the answer that are no
+  // Begins the call. `use_other` takes the messages of the answer that have no
   // series.
   AnswerStream(const Connection& connection,
                const typename Series::Request& request,
