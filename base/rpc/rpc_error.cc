@@ -19,6 +19,13 @@ namespace {
 constexpr absl::string_view kBeforeName = "Peer name ";
 constexpr absl::string_view kAfterName = " is not in peer certificate";
 
+// The explanation of a connection that the aggregator closes at once. It
+// refuses a certificate only after the client's part of the handshake, so the
+// client may notice this as it writes.
+constexpr absl::string_view kClosed =
+    "it closed the connection; is this client's certificate signed by its "
+    "authority, and neither expired nor revoked?";
+
 // Substrings of gRPC's messages about failed connections in lower case, their
 // explanations, in which $0 is the name that was used and $1 the advice for it,
 // and whether the certificates are the cause.
@@ -47,14 +54,9 @@ constexpr ConnectFailure kConnectFailures[] = {
      true},
     {"connection refused",
      "nothing listens there; is fleetperf-aggregator running?"},
-    {"connection reset by peer",
-     "it closed the connection; is this client's certificate signed by its "
-     "authority, and neither expired nor revoked?",
-     true},
-    {"socket closed",
-     "it closed the connection; is this client's certificate signed by its "
-     "authority, and neither expired nor revoked?",
-     true},
+    {"connection reset by peer", kClosed, true},
+    {"broken pipe", kClosed, true},
+    {"socket closed", kClosed, true},
     {"dns resolution failed", "the host name is unknown"},
     {"domain name not found", "the host name is unknown"},
     {"deadline exceeded", "it does not answer"},

@@ -37,6 +37,9 @@ TEST(StatusFromRpc, ExplainsWhyTheAggregatorIsUnreachable) {
       {"Socket closed",
        "it closed the connection; is this client's certificate signed by its "
        "authority, and neither expired nor revoked?"},
+      {"Broken pipe",
+       "it closed the connection; is this client's certificate signed by its "
+       "authority, and neither expired nor revoked?"},
   };
   for (const auto& test : kCases) {
     EXPECT_EQ(MessageOf(grpc::StatusCode::UNAVAILABLE, test.from_grpc),
