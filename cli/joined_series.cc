@@ -107,30 +107,4 @@ RawSeries Join(std::vector<RawSeries> parts, const v1::QueryRawRequest&) {
   return joined;
 }
 
-void KeepRanked(const v1::QueryRangeRequest& request,
-                std::vector<RangeSeries>* series) {
-  const auto counter = [](const RangeSeries& of) {
-    return std::tie(of.series().counterset(), of.series().counter(),
-                    of.series().unit());
-  };
-  const auto rank = [&](const RangeSeries& of) {
-    const double share = of.head.share();
-    return std::make_tuple(counter(of), request.top() > 0 ? -share : share,
-                           std::tie(of.series().machine(), of.series().path()));
-  };
-  std::sort(series->begin(), series->end(),
-            [&](const RangeSeries& a, const RangeSeries& b) {
-              return rank(a) < rank(b);
-            });
-  const size_t limit = std::max(request.top(), request.bottom());
-  std::vector<RangeSeries> kept;
-  size_t of_counter = 0;
-  for (RangeSeries& one : *series) {
-    const bool is_first = kept.empty() || counter(kept.back()) != counter(one);
-    of_counter = is_first ? 1 : of_counter + 1;
-    if (of_counter <= limit) kept.push_back(std::move(one));
-  }
-  *series = std::move(kept);
-}
-
 }  // namespace fleetperf::cli

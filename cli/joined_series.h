@@ -47,12 +47,6 @@ RangeSeries Join(std::vector<RangeSeries> parts,
 // count once.
 RawSeries Join(std::vector<RawSeries> parts, const v1::QueryRawRequest&);
 
-// Keeps of each counter only the `top` series with the largest shares, largest
-// first, or the `bottom` ones with the smallest; by counterset, counter and
-// unit. Series with equal shares are by machine and path.
-void KeepRanked(const v1::QueryRangeRequest& request,
-                std::vector<RangeSeries>* series);
-
 }  // namespace fleetperf::cli
 
 #endif  // FLEETPERF_CLI_JOINED_SERIES_H_

@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "cli/aggregators.h"
+#include "cli/chosen_series.h"
 #include "cli/collect.h"
 #include "cli/command_progress.h"
 #include "cli/commands.h"
@@ -29,9 +29,7 @@
 #include "cli/terminal.h"
 #include "cli/totals_title.h"
 #include "cli/values.h"
-#include "perflib/path.h"
 #include "perflib/registration.h"
-#include "proto/condition.h"
 #include "proto/conversions.h"
 
 namespace fleetperf::cli {
@@ -174,95 +172,6 @@ absl::Status NoSamples() {
 
 // Prints nothing more, because the output has failed.
 absl::Status OutputFailed() { return absl::CancelledError("output"); }
-
-using RangeReader = AnswerReader<RangeSeries>;
-
-bool IsRanked(const v1::QueryRangeRequest& request) {
-  return request.top() > 0 || request.bottom() > 0;
-}
-
-// Whether the series has a value over the range, which satisfies the condition.
-absl::StatusOr<bool> IsChosen(const v1::QueryRangeRequest& request,
-                              const v1::QueryRangeResponse& series) {
-  if (!series.has_share() || !request.has_where()) return series.has_share();
-  ASSIGN_OR_RETURN(const Condition where, ConditionFromProto(request.where()));
-  ASSIGN_OR_RETURN(const Condition in_unit,
-                   where.In(series.series().unit(), series.series().path()));
-  return in_unit.HoldsFor(series.share());
-}
-
-// Returns the series that each aggregator ranks first: twice as many as wanted,
-// because another one may have more of some of these, and another value.
-absl::StatusOr<std::vector<RangeSeries>> ReadFirstOfEach(
-    const Aggregators& aggregators, v1::QueryRangeRequest request,
-    RangeReader reader) {
-  request.set_top(2 * request.top());
-  request.set_bottom(2 * request.bottom());
-  request.clear_step();
-  std::vector<RangeSeries> first;
-  reader.use = [&](RangeSeries series) {
-    first.push_back({.head = std::move(series.head)});
-    return absl::OkStatus();
-  };
-  RETURN_IF_ERROR(ReadAnswers(aggregators, request, reader));
-  return first;
-}
-
-// Reads the answers of several aggregators to a request with a choice. A series
-// is judged by the part that covers more of the range, so none of them can
-// choose. Reads all series. If only the first are wanted, reads those of the
-// machines whose series could be among them.
-absl::Status ReadChosen(const Aggregators& aggregators,
-                        const v1::QueryRangeRequest& request,
-                        const RangeReader& reader) {
-  v1::QueryRangeRequest all = request;
-  all.clear_where();
-  all.clear_top();
-  all.clear_bottom();
-  all.set_without_aggregates(true);  // as with a choice
-  std::vector<RangeSeries> ranked;
-  RangeReader of_all = reader;
-  of_all.use = [&](RangeSeries series) -> absl::Status {
-    ASSIGN_OR_RETURN(const bool is_chosen, IsChosen(request, series.head));
-    if (!is_chosen) return absl::OkStatus();
-    if (!IsRanked(request)) return reader.use(std::move(series));
-    ranked.push_back(std::move(series));
-    return absl::OkStatus();
-  };
-  if (!IsRanked(request)) return ReadAnswers(aggregators, all, of_all);
-  if (reader.spans_machines) {
-    RETURN_IF_ERROR(ReadAnswers(aggregators, all, of_all));
-    KeepRanked(request, &ranked);
-  } else {
-    of_all.is_part = true;
-    // The ranks of series whose machines have not been read. They may be wrong.
-    ASSIGN_OR_RETURN(std::vector<RangeSeries> claims,
-                     ReadFirstOfEach(aggregators, request, reader));
-    std::set<std::string> read;
-    for (size_t known = 0;; known = read.size()) {
-      std::vector<RangeSeries> first = claims;
-      for (const RangeSeries& series : ranked) {
-        first.push_back({.head = series.head});
-      }
-      KeepRanked(request, &first);
-      for (const RangeSeries& series : first) {
-        const std::string& machine = series.series().machine();
-        if (!read.insert(machine).second) continue;
-        all.set_machine(perflib::EscapeName(machine));
-        RETURN_IF_ERROR(ReadAnswers(aggregators, all, of_all));
-      }
-      if (read.size() == known) break;
-      KeepRanked(request, &ranked);
-      std::erase_if(claims, [&](const RangeSeries& claim) {
-        return read.contains(claim.series().machine());
-      });
-    }
-  }
-  for (RangeSeries& series : ranked) {
-    RETURN_IF_ERROR(reader.use(std::move(series)));
-  }
-  return absl::OkStatus();
-}
 
 // Adds what belongs to the series.
 void AddSeries(const RangeSeries& series, Value* value) {
