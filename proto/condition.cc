@@ -43,7 +43,8 @@ absl::StatusOr<Condition> Condition::In(absl::string_view values_unit,
     return Condition{.comparison = comparison, .number = number * *factor};
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "the number is in ", unit, ", but the values of ", path, " are ",
+      number, " ", unit, " cannot be compared with the values of ", path,
+      ", which are ",
       values_unit.empty() ? "plain numbers" : absl::StrCat("in ", values_unit),
       "; write it in that unit, or without a unit"));
 }

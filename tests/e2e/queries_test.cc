@@ -310,14 +310,14 @@ TEST(Queries, ConditionsMayHaveUnits) {
   EXPECT_EQ(ask("< 1KiB").output, "");
   EXPECT_EQ(ask("< 1KiB").status, 2);
   EXPECT_THAT(ask("> 5 %").error,
-              HasSubstr("the number is in %, but the values of \\Memory"
-                        "\\Available Bytes are in B"));
+              HasSubstr("5 % cannot be compared with the values of \\Memory"
+                        "\\Available Bytes, which are in B"));
   EXPECT_THAT(ask("> 5 furlongs").error,
               HasSubstr("--where: \"furlongs\" is not a unit"));
   const Result watch = deployment.Fleetperf(
       {"watch", "\\Memory\\Available Bytes", "--where", "> 5ms"});
   EXPECT_EQ(watch.status, 1);
-  EXPECT_THAT(watch.error, HasSubstr("the number is in ms"));
+  EXPECT_THAT(watch.error, HasSubstr("5 ms cannot be compared with"));
 }
 
 TEST(Queries, InvalidFlagsAreNamed) {

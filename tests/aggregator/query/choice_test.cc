@@ -165,8 +165,8 @@ TEST(Condition, ConvertsItsNumberToTheUnitOfTheValues) {
   EXPECT_THAT(condition.In("%", "\\M\\C").status(),
               testing::StatusIs(
                   absl::StatusCode::kInvalidArgument,
-                  ::testing::HasSubstr("the number is in GiB, but the values "
-                                       "of \\M\\C are in %")));
+                  ::testing::HasSubstr("1.5 GiB cannot be compared with the "
+                                       "values of \\M\\C, which are in %")));
   proto.set_unit("furlongs");
   EXPECT_FALSE(ConditionFromProto(proto).ok());
 }
