@@ -151,7 +151,7 @@ class Watcher {
     const bool is_at_end =
         source.was_connected && absl::IsDeadlineExceeded(status);
     if (!is_at_end && !IsOver()) return status;
-    // One of several may be away at the end.
+    // One of several may be unreachable at the end.
     const bool is_away = source.was_connected && !source.is_connected;
     return is_away && aggregators_.are_several() ? status : absl::OkStatus();
   }

@@ -269,7 +269,7 @@ class Walker {
   void BeginRun(const Walk& walk) const;
   void TellSample(const Walk& walk, uint32_t tick, UseSample use) const;
   // `growth_at` sets the growth that ends at a tick, or returns false if the
-  // tick must be told as a sample.
+  // tick must be passed on as a sample.
   template <typename GrowthAt>
   void TellGrowth(const Walk& walk, uint32_t first, uint32_t end,
                   const GrowthAt& growth_at, UseGrowth use_growth,

@@ -365,7 +365,7 @@ TEST_F(SeveralAggregators, ForgetAMachineTogether) {
   EXPECT_THAT(connected.error, HasSubstr("is connected from"));
   EXPECT_EQ(MachinesOf("a"), std::set<std::string>{AgentName(0)});
   Kill("b");
-  StartOne("b");  // the agent does not connect again
+  StartOne("b");  // the agent does not reconnect
   const Result forgotten = forget();
   EXPECT_EQ(forgotten.status, 0) << forgotten.error;
   for (const std::string name : {"a", "b"}) {
