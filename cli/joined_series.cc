@@ -10,16 +10,6 @@
 namespace fleetperf::cli {
 namespace {
 
-// Whether `a` says more of their window than `b`.
-bool IsBetter(const Value& a, const Value& b) {
-  const auto rank = [](const Value& value) {
-    const bool has_cause = value.cause != v1::GAP_CAUSE_UNSPECIFIED &&
-                           value.cause != v1::GAP_CAUSE_NO_SAMPLES;
-    return std::make_tuple(value.coverage, value.ok(), has_cause);
-  };
-  return rank(a) > rank(b);
-}
-
 // Returns a time that the values of one window have in common. A partial
 // window, the rest of the range, ends when its aggregator was asked.
 absl::Time WindowOf(const Value& value, const v1::QueryRangeRequest& request) {
@@ -31,6 +21,26 @@ absl::Time WindowOf(const Value& value, const v1::QueryRangeRequest& request) {
   return origin + absl::Ceil(value.time - origin, FromProto(request.step()));
 }
 
+// Returns the part of its window that a value covers, as if a partial window
+// were a whole one.
+double CoveredPart(const Value& value, const v1::QueryRangeRequest& request) {
+  if (!value.is_partial) return value.coverage;
+  const absl::Duration rest = WindowOf(value, request) - value.time;
+  return value.coverage *
+         (1 - absl::FDivDuration(rest, FromProto(request.step())));
+}
+
+// Whether `a` says more of their window than `b`.
+bool IsBetter(const Value& a, const Value& b,
+              const v1::QueryRangeRequest& request) {
+  const auto rank = [&](const Value& value) {
+    const bool has_cause = value.cause != v1::GAP_CAUSE_UNSPECIFIED &&
+                           value.cause != v1::GAP_CAUSE_NO_SAMPLES;
+    return std::make_tuple(CoveredPart(value, request), value.ok(), has_cause);
+  };
+  return rank(a) > rank(b);
+}
+
 // Returns the number of windows that the values cover.
 double CoverageOf(const RangeSeries& part) {
   double sum = 0;
@@ -40,11 +50,20 @@ double CoverageOf(const RangeSeries& part) {
   return sum;
 }
 
-// Returns the time of the newest sample; in the infinite future if the series
-// has samples up to the end of the range.
-absl::Time EndOf(const RangeSeries& part) {
-  if (CoverageOf(part) == 0) return absl::InfinitePast();
-  return part.values.front().newest_sample.value_or(absl::InfiniteFuture());
+// Ranks parts by how far they go on: by the end of the last window with
+// samples. Of two that end in one window, the one whose answer ends first goes
+// on: while an agent is connected, the range ends with its newest sample.
+auto EndOf(const RangeSeries& part, const v1::QueryRangeRequest& request) {
+  absl::Time end = absl::InfinitePast();
+  absl::Time answered = end;
+  for (const Value& value : part.values) {
+    answered = value.time;
+    if (!value.ok() && value.coverage == 0) continue;
+    // Without a step, only samples that do not reach the end have a time.
+    end = value.newest_sample.value_or(
+        request.has_step() ? value.time : absl::InfiniteFuture());
+  }
+  return std::make_pair(end, absl::UnixEpoch() - answered);
 }
 
 }  // namespace
@@ -67,8 +86,9 @@ RangeSeries Join(std::vector<RangeSeries> parts,
                                          return CoverageOf(a) < CoverageOf(b);
                                        });
   const auto newest = std::max_element(
-      parts.begin(), parts.end(),
-      [](const auto& a, const auto& b) { return EndOf(a) < EndOf(b); });
+      parts.begin(), parts.end(), [&](const auto& a, const auto& b) {
+        return EndOf(a, request) < EndOf(b, request);
+      });
   RangeSeries joined{.head = newest->head};
   joined.head.clear_share();
   if (widest->head.has_share()) joined.head.set_share(widest->head.share());
@@ -78,13 +98,17 @@ RangeSeries Join(std::vector<RangeSeries> parts,
     for (const Value& value : part.values) {
       const auto [known, is_new] =
           windows.try_emplace(WindowOf(value, request), value);
-      if (!is_new && IsBetter(value, known->second)) known->second = value;
+      if (!is_new && IsBetter(value, known->second, request))
+        known->second = value;
     }
   }
+  if (newest->values.empty()) return joined;
+  // Later windows are of parts that the agent has left: their samples are in
+  // flight to the newest part.
+  windows.erase(windows.upper_bound(WindowOf(newest->values.back(), request)),
+                windows.end());
   for (auto& [window, value] : windows) {
-    if (!newest->values.empty()) {
-      value.newest_sample = newest->values.front().newest_sample;
-    }
+    value.newest_sample = newest->values.front().newest_sample;
     joined.values.push_back(std::move(value));
   }
   return joined;

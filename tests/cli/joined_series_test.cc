@@ -146,6 +146,32 @@ TEST(JoinedSeries, JoinsPartialWindowsThatEndAtDifferentTimes) {
               ElementsAre("20: 5", "24: 2"));
 }
 
+// The first three seconds of a window say less of it than a half.
+TEST(JoinedSeries, ComparesPartialWindowsAsPartsOfWholeOnes) {
+  Value partial = At(13, 1);
+  partial.is_partial = true;
+  EXPECT_THAT(TextsOf(Join({Part("a", {partial}), Part("b", {At(20, 2, 0.5)})},
+                           WithStep(absl::Seconds(10)))),
+              ElementsAre("20: 2"));
+}
+
+// Later windows of the aggregator that the agent has left say nothing: the
+// samples are in flight to the other one.
+TEST(JoinedSeries, EndsWithThePartThatContinues) {
+  const RangeSeries left =
+      Part("a", {At(10, 1), At(20, 2, 0.1), Gap(30, v1::GAP_CAUSE_NO_SAMPLES)});
+  const RangeSeries here = Part("b", {At(20, 4, 0.7)});
+  for (const auto& parts : {std::vector{left, here}, std::vector{here, left}}) {
+    EXPECT_THAT(TextsOf(Join(parts, WithStep(absl::Seconds(10)))),
+                ElementsAre("10: 1", "20: 4"));
+  }
+  // It has stopped.
+  RangeSeries stopped = here;
+  stopped.values.push_back(Gap(30, v1::GAP_CAUSE_NO_SAMPLES));
+  EXPECT_THAT(TextsOf(Join({left, stopped}, WithStep(absl::Seconds(10)))),
+              ElementsAre("10: 1", "20: 4", "30: no_samples"));
+}
+
 // Windows begin at the start of the range, if that is fixed.
 TEST(JoinedSeries, CountsWindowsFromTheStart) {
   v1::QueryRangeRequest request = WithStep(absl::Seconds(10));
