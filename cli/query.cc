@@ -209,7 +209,7 @@ absl::Status ForEachResult(
   const bool spans_machines =
       request.aggregate() != v1::AGGREGATE_FUNCTION_UNSPECIFIED &&
       !GroupsBy(request, v1::GROUPING_MACHINE);
-  const RangeReader reader = {
+  const AnswerReader<RangeSeries> reader = {
       .use = show,
       .on_progress =
           [&](const v1::QueryProgress& of) { progress.SetMachines(of); },

@@ -170,8 +170,8 @@ TEST(Check, ThresholdsHaveUnits) {
   EXPECT_THAT(
       result.Add(Processor("web-1", "a"), Now(1)),
       testing::StatusIs(absl::StatusCode::kInvalidArgument,
-                        HasSubstr("in GiB, but the values of \\CPU(a)\\Time "
-                                  "are in %")));
+                        HasSubstr("1 GiB cannot be compared with the values of "
+                                  "\\CPU(a)\\Time, which are in %")));
 }
 
 TEST(Check, PassingInstancesAreNotStaleIfThePathHasWildcards) {
