@@ -54,8 +54,13 @@ absl::StatusOr<std::vector<Response>> CallEach(
       do {
         Response page;
         RETURN_IF_ERROR(Call(connection, method, next, &page, deadline));
+        const bool is_first = next.page_token().empty();
         next.set_page_token(page.next_page_token());
-        answers[i].MergeFrom(page);
+        if (is_first) {
+          answers[i].Swap(&page);
+        } else {
+          answers[i].MergeFrom(page);
+        }
       } while (!next.page_token().empty());
       return absl::OkStatus();
     }

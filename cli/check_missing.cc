@@ -61,10 +61,9 @@ absl::StatusOr<Found> FindMissing(const ConnectionFlags& to,
                    ParseDurationFlag("--stale", flags.stale));
   ASSIGN_OR_RETURN(const Aggregators aggregators, Aggregators::Open(to));
   const absl::Time now = Clock::Real().Now();
-  ASSIGN_OR_RETURN(const auto lists,
-                   MachinesOfEach(aggregators, flags.machines));
+  ASSIGN_OR_RETURN(auto lists, MachinesOfEach(aggregators, flags.machines));
   Found found{.failures = aggregators.failures()};
-  for (const v1::Machine& machine : MergeMachines(lists)) {
+  for (const v1::Machine& machine : MergeMachines(std::move(lists))) {
     if (!machine.expected()) continue;
     ++found.expected;
     const std::string reason = Reason(machine, stale, now);

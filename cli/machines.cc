@@ -23,8 +23,9 @@ namespace {
 constexpr absl::Duration kSkewToShow = absl::Seconds(2);
 // Tables show the ends of certificates that are nearer.
 constexpr absl::Duration kExpiryToShow = absl::Hours(24 * 30);
-// The page size with query reports, which are large.
-constexpr uint32_t kVerbosePage = 100;
+// The machines of a page; fewer with query reports, which are large.
+constexpr uint32_t kMachinesOfPage = 10'000;
+constexpr uint32_t kVerboseMachinesOfPage = 100;
 
 // Returns "3s ago".
 std::string Age(absl::Time time, absl::Time now) {
@@ -255,14 +256,15 @@ absl::StatusOr<std::vector<v1::ListMachinesResponse>> MachinesOfEach(
   v1::ListMachinesRequest request;
   RETURN_IF_ERROR(SetMachines(machines, &request));
   request.set_with_plan_reports(with_plan_reports);
-  if (with_plan_reports) request.set_page_size(kVerbosePage);
+  request.set_page_size(with_plan_reports ? kVerboseMachinesOfPage
+                                          : kMachinesOfPage);
   return CallEach(aggregators, &v1::FleetService::Stub::ListMachines, request);
 }
 
 absl::Status ListMachines(const Aggregators& aggregators, Format format,
                           const MachineFlags& machines, bool verbose) {
   ASSIGN_OR_RETURN(auto lists, MachinesOfEach(aggregators, machines, verbose));
-  const std::vector<v1::Machine> merged = MergeMachines(std::move(lists));
+  const auto merged = MergeMachines(std::move(lists));
   MachinePrinter printer(format, verbose);
   for (const v1::Machine& machine : merged) {
     if (HasOutputFailed()) break;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -54,20 +55,26 @@ std::vector<Element> ValuesOf(std::map<Key, Element> by_key) {
 
 }  // namespace
 
-std::vector<v1::Machine> MergeMachines(
+google::protobuf::RepeatedPtrField<v1::Machine> MergeMachines(
     std::vector<v1::ListMachinesResponse> lists) {
-  std::map<std::string, v1::Machine> by_name;
+  std::vector<std::unique_ptr<v1::Machine>> by_name;
   for (v1::ListMachinesResponse& list : lists) {
-    for (v1::Machine& machine : *list.mutable_machines()) {
-      const auto [known, is_new] = by_name.try_emplace(machine.name());
-      if (is_new) {
-        known->second = std::move(machine);
-      } else {
-        MergeInto(std::move(machine), &known->second);
-      }
+    while (!list.machines().empty()) {
+      by_name.emplace_back(list.mutable_machines()->ReleaseLast());
     }
   }
-  return ValuesOf(std::move(by_name));
+  std::stable_sort(
+      by_name.begin(), by_name.end(),
+      [](const auto& a, const auto& b) { return a->name() < b->name(); });
+  google::protobuf::RepeatedPtrField<v1::Machine> merged;
+  for (std::unique_ptr<v1::Machine>& machine : by_name) {
+    if (!merged.empty() && merged.rbegin()->name() == machine->name()) {
+      MergeInto(std::move(*machine), &*merged.rbegin());
+    } else {
+      merged.AddAllocated(machine.release());
+    }
+  }
+  return merged;
 }
 
 std::vector<v1::Counterset> MergeCountersets(

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fleetperf/v1/fleet.pb.h"
+#include "google/protobuf/repeated_ptr_field.h"
 
 namespace fleetperf::cli {
 
@@ -16,7 +17,7 @@ namespace fleetperf::cli {
 // newest sample; its lost ticks add up, and one of them is enough to expect it.
 // If two have an agent of its name connected from two hosts, it has the other
 // one as conflicting_address.
-std::vector<v1::Machine> MergeMachines(
+google::protobuf::RepeatedPtrField<v1::Machine> MergeMachines(
     std::vector<v1::ListMachinesResponse> lists);
 
 // Returns the countersets by name. Machines that collect add up. A machine that

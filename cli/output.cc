@@ -147,13 +147,26 @@ std::string CsvText(const Field& field) {
   return is_text ? WithoutFormula(PlainText(field)) : PlainText(field);
 }
 
+// Writes a line as a terminal shows it, or as a program reads it.
+void PutLineFor(bool is_terminal, absl::string_view line,
+                absl::string_view end) {
+  if (is_terminal) {
+    Put(Printable(line));
+  } else {
+    Put(line);
+  }
+  Put(end);
+}
+
 class TablePrinter : public RecordPrinter {
  public:
-  void Print(Record record) override { records_.push_back(std::move(record)); }
-  void Finish() override { PutLines(FormatTable(records_, TableWidth())); }
+  void Print(Record record) override { rows_.Add(record); }
+  void Finish() override {
+    PutLines(FormatRows(std::move(rows_), TableWidth()));
+  }
 
  private:
-  std::vector<Record> records_;
+  TableRows rows_;
 };
 
 class CsvPrinter : public RecordPrinter {
@@ -181,7 +194,12 @@ class CsvPrinter : public RecordPrinter {
 
 class JsonPrinter : public RecordPrinter {
  public:
-  void Print(Record record) override { PutLine(ToJson(record)); }
+  void Print(Record record) override {
+    PutLineFor(is_terminal_, ToJson(record), "\n");
+  }
+
+ private:
+  const bool is_terminal_ = IsTerminal();  // a call of the system
 };
 
 }  // namespace
@@ -193,16 +211,12 @@ void Put(absl::string_view bytes) {
 }
 
 void PutLine(absl::string_view line, absl::string_view end) {
-  if (IsTerminal()) {
-    Put(Printable(line));
-  } else {
-    Put(line);
-  }
-  Put(end);
+  PutLineFor(IsTerminal(), line, end);
 }
 
 void PutLines(const std::vector<std::string>& lines, absl::string_view end) {
-  for (const std::string& line : lines) PutLine(line, end);
+  const bool is_terminal = IsTerminal();
+  for (const std::string& line : lines) PutLineFor(is_terminal, line, end);
 }
 
 bool HasOutputFailed() { return output_error != 0; }
@@ -224,7 +238,9 @@ std::string TableText(const Field& field) {
 }
 
 size_t DisplayWidth(absl::string_view text) {
-  return std::count_if(text.begin(), text.end(), StartsCharacter);
+  size_t width = 0;
+  for (const char byte : text) width += StartsCharacter(byte);
+  return width;
 }
 
 std::string CutEnd(absl::string_view text, size_t width) {

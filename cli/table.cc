@@ -25,34 +25,20 @@ constexpr size_t kMinCounter = 8;
 constexpr size_t kMinMachine = 6;
 constexpr size_t kMinInstance = 8;
 
-struct Column {
-  std::string title;
-  ColumnRole role = ColumnRole::kKey;
-  bool right = false;
-  size_t width = 0;
-  std::vector<std::string> cells;
-  // Replace the title and the cells in a table that is too wide, unless empty.
-  std::string brief_title;
-  std::vector<std::string> brief_cells;
+// Returns the number of runs of equal cells.
+size_t RunsOf(const TableColumn& column) {
+  size_t runs = 1;
+  for (size_t row = 1; row < column.cells.size(); ++row) {
+    runs += column.cells[row] != column.cells[row - 1];
+  }
+  return runs;
+}
 
-  bool is_empty() const {
-    return std::all_of(cells.begin(), cells.end(),
-                       [](const std::string& cell) { return cell.empty(); });
-  }
-  // The number of runs of equal cells.
-  size_t runs() const {
-    size_t runs = 1;
-    for (size_t row = 1; row < cells.size(); ++row) {
-      runs += cells[row] != cells[row - 1];
-    }
-    return runs;
-  }
-  bool is_shared() const {
-    return std::all_of(
-        cells.begin(), cells.end(),
-        [&](const std::string& cell) { return cell == cells.front(); });
-  }
-};
+bool IsShared(const TableColumn& column) {
+  return std::all_of(
+      column.cells.begin(), column.cells.end(),
+      [&](const std::string& cell) { return cell == column.cells.front(); });
+}
 
 bool IsNumber(const Field& field) {
   return std::holds_alternative<double>(field.value) ||
@@ -61,44 +47,39 @@ bool IsNumber(const Field& field) {
          std::holds_alternative<int64_t>(field.value);
 }
 
-Column ColumnOf(const std::vector<Record>& records, size_t i) {
-  Column column{.role = records.front()[i].role};
+TableColumn ColumnOf(const Record& record, size_t field) {
+  TableColumn column{.field = field, .role = record[field].role};
   column.title = absl::AsciiStrToUpper(
-      absl::StrReplaceAll(records.front()[i].name, {{"_", " "}}));
+      absl::StrReplaceAll(record[field].name, {{"_", " "}}));
   column.width = DisplayWidth(column.title);
-  column.cells.reserve(records.size());
-  for (const Record& record : records) {
-    column.cells.push_back(TableText(record[i]));
-    column.width = std::max(column.width, DisplayWidth(column.cells.back()));
-    column.right = column.right || IsNumber(record[i]);
-    const std::optional<Field::Brief>& brief = record[i].brief;
-    if (!brief.has_value()) continue;
-    column.brief_title = brief->name;
-    column.brief_cells.resize(column.cells.size() - 1);
-    column.brief_cells.push_back(brief->text);
-  }
-  if (!column.brief_cells.empty()) column.brief_cells.resize(records.size());
   return column;
 }
 
-std::vector<Column> ColumnsOf(const std::vector<Record>& records) {
-  std::vector<Column> columns;
-  for (size_t i = 0; i < records.front().size(); ++i) {
-    if (!records.front()[i].is_in(kInTables)) continue;
-    Column column = ColumnOf(records, i);
-    if (!column.is_empty()) columns.push_back(std::move(column));
-  }
-  return columns;
+void SetCell(size_t row, std::string text, std::vector<std::string>* cells) {
+  if (text.empty()) return;
+  cells->resize(row);
+  cells->push_back(std::move(text));
+}
+
+void AddCell(const Field& field, size_t row, TableColumn* column) {
+  std::string text = TableText(field);
+  column->width = std::max(column->width, DisplayWidth(text));
+  column->right = column->right || IsNumber(field);
+  SetCell(row, std::move(text), &column->cells);
+  if (!field.brief.has_value()) return;
+  column->brief_title = field.brief->name;
+  SetCell(row, field.brief->text, &column->brief_cells);
 }
 
 class Table {
  public:
-  Table(std::vector<Column> columns, size_t rows)
+  Table(std::vector<TableColumn> columns, size_t rows)
       : columns_(std::move(columns)), rows_(rows) {}
 
   size_t width() const {
     size_t total = 0;
-    for (const Column& column : columns_) total += column.width + kColumnGap;
+    for (const TableColumn& column : columns_)
+      total += column.width + kColumnGap;
     return total - std::min(total, kColumnGap);
   }
 
@@ -127,11 +108,11 @@ class Table {
     Cut(ColumnRole::kInstance, kMinInstance, width);
   }
 
-  void Add(Column column) { columns_.push_back(std::move(column)); }
+  void Add(TableColumn column) { columns_.push_back(std::move(column)); }
 
   std::vector<std::string> Lines(size_t width) const {
     std::vector<std::string> lines = SharedLines(width);
-    lines.push_back(LineOf([](const Column& column) -> const std::string& {
+    lines.push_back(LineOf([](const TableColumn& column) -> const std::string& {
       return column.title;
     }));
     for (size_t row = 0; row < rows_; ++row) {
@@ -139,9 +120,10 @@ class Table {
           (row == 0 || sections_[row] != sections_[row - 1])) {
         lines.push_back(CutEnd(absl::StrCat("\\\\", sections_[row]), width));
       }
-      lines.push_back(LineOf([row](const Column& column) -> const std::string& {
-        return column.cells[row];
-      }));
+      lines.push_back(
+          LineOf([row](const TableColumn& column) -> const std::string& {
+            return column.cells[row];
+          }));
     }
     return lines;
   }
@@ -166,7 +148,7 @@ class Table {
   }
 
   void Abbreviate(size_t width) {
-    for (Column& column : columns_) {
+    for (TableColumn& column : columns_) {
       if (column.brief_title.empty() || this->width() <= width) continue;
       column.title = column.brief_title;
       column.cells = column.brief_cells;
@@ -185,7 +167,7 @@ class Table {
       if (column->role != ColumnRole::kMachine) continue;
       const std::set<std::string> machines(column->cells.begin(),
                                            column->cells.end());
-      if (column->runs() > machines.size() || 2 * machines.size() > rows_) {
+      if (RunsOf(*column) > machines.size() || 2 * machines.size() > rows_) {
         return;
       }
       sections_ = std::move(column->cells);
@@ -198,7 +180,7 @@ class Table {
   void Regrow(size_t width) {
     for (const ColumnRole role :
          {ColumnRole::kCounter, ColumnRole::kInstance}) {
-      for (Column& column : columns_) {
+      for (TableColumn& column : columns_) {
         const size_t now = this->width();
         if (column.role != role || now >= width) continue;
         size_t whole = DisplayWidth(column.title);
@@ -217,7 +199,7 @@ class Table {
     for (auto column = columns_.begin(); column != columns_.end(); ++column) {
       const bool can_move = (column->role == ColumnRole::kMachine ||
                              column->role == ColumnRole::kCounter) &&
-                            column->is_shared();
+                            IsShared(*column);
       if (can_move &&
           (widest == columns_.end() || column->width > widest->width)) {
         widest = column;
@@ -248,22 +230,27 @@ class Table {
   std::string LineOf(CellOf cell_of) const {
     std::string line;
     for (size_t i = 0; i < columns_.size(); ++i) {
-      const Column& column = columns_[i];
+      const TableColumn& column = columns_[i];
       const std::string& whole = cell_of(column);
-      const std::string cell = column.role == ColumnRole::kCounter
-                                   ? CutFront(whole, column.width)
-                                   : CutEnd(whole, column.width);
-      const size_t padding = column.width - DisplayWidth(cell);
+      size_t width = DisplayWidth(whole);
+      std::string cut;
+      if (width > column.width) {
+        cut = column.role == ColumnRole::kCounter
+                  ? CutFront(whole, column.width)
+                  : CutEnd(whole, column.width);
+        width = column.width;
+      }
+      const size_t padding = column.width - width;
       if (i > 0) line.append(kColumnGap, ' ');
       if (column.right) line.append(padding, ' ');
-      line.append(cell);
+      line.append(cut.empty() ? whole : cut);
       if (!column.right) line.append(padding, ' ');
     }
     absl::StripTrailingAsciiWhitespace(&line);
     return line;
   }
 
-  std::vector<Column> columns_;
+  std::vector<TableColumn> columns_;
   const size_t rows_;
   std::vector<std::string> sections_;  // the machine of each row, if it is a
                                        // line above its rows
@@ -280,28 +267,53 @@ bool AddTrend(const TrendColumn& trend, size_t rows, size_t width,
     if (width <= least || !table->FitGently(width - least)) return false;
     cells = std::min(cells, width - table->width() - kColumnGap);
   }
-  Column column{.title = "TREND", .width = cells};
+  TableColumn column{.title = "TREND", .width = cells};
   for (size_t row = 0; row < rows; ++row) {
-    column.cells.push_back(trend.draw(row, cells));
+    SetCell(row, trend.draw(row, cells), &column.cells);
   }
-  if (!column.is_empty()) table->Add(std::move(column));
+  if (column.cells.empty()) return true;
+  column.cells.resize(rows);
+  table->Add(std::move(column));
   return true;
 }
 
 }  // namespace
 
-std::vector<std::string> FormatTable(const std::vector<Record>& records,
-                                     size_t width, const TrendColumn* trend) {
-  if (records.empty()) return {};
-  Table table(ColumnsOf(records), records.size());
+void TableRows::Add(const Record& record) {
+  for (size_t i = 0; rows_ == 0 && i < record.size(); ++i) {
+    if (record[i].is_in(kInTables)) columns_.push_back(ColumnOf(record, i));
+  }
+  for (TableColumn& column : columns_) {
+    AddCell(record[column.field], rows_, &column);
+  }
+  ++rows_;
+}
+
+std::vector<std::string> FormatRows(TableRows rows, size_t width,
+                                    const TrendColumn* trend) {
+  if (rows.rows_ == 0) return {};
+  std::erase_if(rows.columns_,
+                [](const TableColumn& column) { return column.cells.empty(); });
+  for (TableColumn& column : rows.columns_) {
+    column.cells.resize(rows.rows_);
+    if (!column.brief_title.empty()) column.brief_cells.resize(rows.rows_);
+  }
+  Table table(std::move(rows.columns_), rows.rows_);
   if (trend != nullptr) {
     Table with_trend = table;
-    if (AddTrend(*trend, records.size(), width, &with_trend)) {
+    if (AddTrend(*trend, rows.rows_, width, &with_trend)) {
       return with_trend.Lines(width);
     }
   }
   if (width > 0) table.Fit(width);
   return table.Lines(width);
+}
+
+std::vector<std::string> FormatTable(const std::vector<Record>& records,
+                                     size_t width, const TrendColumn* trend) {
+  TableRows rows;
+  for (const Record& record : records) rows.Add(record);
+  return FormatRows(std::move(rows), width, trend);
 }
 
 std::vector<std::string> WrapWords(absl::string_view text, size_t width) {

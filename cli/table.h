@@ -18,6 +18,34 @@ struct TrendColumn {
   std::function<std::string(size_t row, size_t cells)> draw;
 };
 
+// A column of a table.
+struct TableColumn {
+  std::string title;
+  size_t field = 0;  // of the records
+  ColumnRole role = ColumnRole::kKey;
+  bool right = false;
+  size_t width = 0;
+  std::vector<std::string> cells;  // up to the last one with text
+  // Replace the title and the cells in a table that is too wide, unless empty.
+  std::string brief_title;
+  std::vector<std::string> brief_cells;
+};
+
+// The texts of a table, without the records that they are of.
+// Thread-compatible.
+class TableRows {
+ public:
+  // Adds a row. All records must have equal fields.
+  void Add(const Record& record);
+
+ private:
+  friend std::vector<std::string> FormatRows(TableRows, size_t,
+                                             const TrendColumn*);
+
+  std::vector<TableColumn> columns_;
+  size_t rows_ = 0;
+};
+
 // Returns the lines of a table: an upper-case header, then a row per record,
 // with numbers aligned right. Columns without text are omitted.
 //
@@ -30,6 +58,8 @@ struct TrendColumn {
 // Values, units and marks are never cut. Only a table that is still
 // wider has longer lines. The trend is left out unless the others fit without
 // dropping columns.
+std::vector<std::string> FormatRows(TableRows rows, size_t width,
+                                    const TrendColumn* trend = nullptr);
 std::vector<std::string> FormatTable(const std::vector<Record>& records,
                                      size_t width,
                                      const TrendColumn* trend = nullptr);

@@ -34,7 +34,8 @@ v1::ListMachinesResponse List(const std::vector<v1::Machine>& machines) {
   return list;
 }
 
-std::vector<std::string> NamesOf(const std::vector<v1::Machine>& machines) {
+std::vector<std::string> NamesOf(
+    const google::protobuf::RepeatedPtrField<v1::Machine>& machines) {
   std::vector<std::string> names;
   for (const v1::Machine& machine : machines) names.push_back(machine.name());
   return names;
