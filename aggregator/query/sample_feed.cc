@@ -11,8 +11,10 @@ constexpr size_t kMaxLives = 100'000;
 
 }  // namespace
 
-SampleFeed::SampleFeed(const SelectedCounterset& selected, SampleSink* sink)
+SampleFeed::SampleFeed(const SelectedCounterset& selected, SampleSink* sink,
+                       size_t expected_instances)
     : schema_(selected.schema), selections_(selected.selections), sink_(*sink) {
+  names_.reserve(expected_instances);
   std::set<uint32_t> ids;
   for (const Selection& selection : selections_) {
     ids.insert(selection.counter_ids.begin(), selection.counter_ids.end());

@@ -42,7 +42,9 @@ class SampleSink {
 // The selected series of one counterset of one machine. Thread-compatible.
 class SampleFeed {
  public:
-  SampleFeed(const SelectedCounterset& selected, SampleSink* sink);
+  // There may be more instances than `expected_instances`, which take longer.
+  SampleFeed(const SelectedCounterset& selected, SampleSink* sink,
+             size_t expected_instances = 0);
 
   const std::shared_ptr<const Schema>& schema() const { return schema_; }
 

@@ -28,6 +28,10 @@ constexpr size_t kStepsOfFrame = 1000;
 constexpr size_t kStepsOfRun = 5;
 constexpr size_t kStepsOfName = 200;
 
+// The instances of most countersets: a map that grows to these took a tenth of
+// a short question's time.
+constexpr size_t kExpectedInstances = 48;
+
 // The selection in one counterset, and its series.
 class CountersetReader : public SampleSink {
  public:
@@ -40,7 +44,7 @@ class CountersetReader : public SampleSink {
         to_(perflib::PerfTime100NSecFromTime(to)),
         sink_(*sink),
         next_number_(*next_number),
-        feed_(selected, this) {}
+        feed_(selected, this, kExpectedInstances) {}
 
   const std::shared_ptr<const Schema>& schema() const {
     return selected_.schema;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/ascii.h"
 #include "aggregator/query/points.h"
 #include "aggregator/query/raw_query.h"
@@ -38,6 +39,8 @@ Feed::Feed(const SelectedCounterset& selected, const FeedForm& form,
 
 void Feed::Add(const Frame& frame) {
   if (frame.query->schema != samples_.schema() || frame.clocks->empty()) return;
+  // Moving values takes long.
+  if (update_.values.empty()) update_.values.reserve(values_of_update_);
   walker_.BeginFrame(frame);
   AddTimes(frame);
   samples_.Add(frame);
@@ -70,7 +73,10 @@ int64_t Feed::TimeOf(const Series& series, absl::Time end_of_window) const {
   return sum;
 }
 
-FeedUpdate Feed::TakeUpdate() { return std::exchange(update_, {}); }
+FeedUpdate Feed::TakeUpdate() {
+  values_of_update_ = update_.values.size();
+  return std::exchange(update_, {});
+}
 
 FeedUpdate Feed::Newest() const {
   FeedUpdate update;
@@ -120,7 +126,7 @@ void Feed::AddRun(size_t number, const SeriesRun& run) {
   series.sampling_interval = run.interval();
   series.query = walker_.query();
   series.is_over = false;
-  std::vector<Point> points;
+  absl::InlinedVector<Point, 1> points;
   v1::RawSamples raw;
   const auto time_of = [&](absl::Time end) { return TimeOf(series, end); };
   walker_.ForEachSample(series.evaluator.formula(), run, 0, run.ticks(),

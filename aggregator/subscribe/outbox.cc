@@ -19,12 +19,13 @@ size_t CountValues(const FeedUpdate& update) {
   return count;
 }
 
-// Returns the bytes that an update takes, about. Several outboxes may share it;
-// each counts it, because each of them may be the last that holds it.
-size_t CountBytes(const FeedUpdate& update) {
+// Returns the bytes that an update with this number of values takes, about.
+// Several outboxes may share it; each counts it, because each of them may be
+// the last that holds it.
+size_t CountBytes(const FeedUpdate& update, size_t values) {
   constexpr size_t kOfSeries = 512;
   constexpr size_t kOfValue = 32;
-  return kOfSeries * update.values.size() + kOfValue * CountValues(update) +
+  return kOfSeries * update.values.size() + kOfValue * values +
          sizeof(uint32_t) * update.ended.size();
 }
 
@@ -88,7 +89,7 @@ void Outbox::Put(std::shared_ptr<const FeedUpdate> update, bool is_history) {
     const size_t values = CountValues(*chosen);
     values_ += values;
     if (is_history) kept_ += values;
-    const size_t bytes = CountBytes(*chosen);
+    const size_t bytes = CountBytes(*chosen, values);
     bytes_ += bytes;
     waiting_.push_back({chosen, /*is_kept=*/is_history, values, bytes});
     defers_history_ |= values_ > kMaxValues / 2;
@@ -165,7 +166,7 @@ void Outbox::TakeMemory(bool is_kept) {
 void Outbox::LeaveOutOld() {
   std::shared_ptr<FeedUpdate> kept = JoinLive(/*drops_all=*/false);
   const size_t values = kept->values.size();
-  const size_t bytes = CountBytes(*kept);
+  const size_t bytes = CountBytes(*kept, values);
   bytes_ += bytes;
   waiting_.push_back({std::move(kept), /*is_kept=*/false, values, bytes});
 }
@@ -180,7 +181,7 @@ void Outbox::LeaveOutLive() {
                   });
   }
   if (ends->ended.empty() && ends->lagged == 0) return;
-  const size_t bytes = CountBytes(*ends);
+  const size_t bytes = CountBytes(*ends, /*values=*/0);
   bytes_ += bytes;
   waiting_.push_back({std::move(ends), /*is_kept=*/false, 0, bytes});
 }
