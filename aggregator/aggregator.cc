@@ -262,20 +262,20 @@ class RunningAggregator : public Aggregator {
 
   // Returns the current time by the machine's own clock. While the machine is
   // healthy, returns the time of its newest sample: later samples are still in
-  // flight, not missing. If its agent is not connected, none are in flight: it
-  // may have moved to another aggregator.
+  // flight, not missing.
   absl::Time NowOf(const std::string& machine) {
-    const auto newest = store_->directory().NewestSample(machine);
     const auto timing = ingest_->FindTiming(machine);
     absl::Time now = clock_.Now();
-    if (timing.has_value()) now += timing->skew;
-    if (!newest.has_value()) return now;
-    if (timing.has_value() && now - *newest < kFresh + timing->batch_period) {
-      return *newest;
+    absl::Duration fresh = kFresh;
+    if (timing.has_value()) {
+      now += timing->skew;
+      fresh += timing->batch_period;
     }
-    // Its clock may be ahead. One that was further ahead may have been
-    // corrected since the agent left.
-    return *newest - now < kFresh ? std::max(now, *newest) : now;
+    const auto newest = store_->directory().NewestSample(machine);
+    if (!newest.has_value() || now - *newest >= fresh) return now;
+    // The clock that was ahead may have been corrected since the agent left.
+    if (!timing.has_value() && *newest - now >= fresh) return now;
+    return *newest;
   }
 
   const Config config_;

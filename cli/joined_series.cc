@@ -42,17 +42,18 @@ bool IsBetter(const Value& a, const Value& b,
 }
 
 // Returns the number of windows that the values cover.
-double CoverageOf(const RangeSeries& part) {
+double CoverageOf(const RangeSeries& part,
+                  const v1::QueryRangeRequest& request) {
   double sum = 0;
   for (const Value& value : part.values) {
-    if (value.ok()) sum += value.coverage;
+    if (value.ok()) sum += CoveredPart(value, request);
   }
   return sum;
 }
 
-// Ranks parts by how far they go on: by the end of the last window with
-// samples. Of two that end in one window, the one whose answer ends first goes
-// on: while an agent is connected, the range ends with its newest sample.
+// Ranks parts by how far they continue: by the last window with samples. Of two
+// that end in one window, the one whose answer ends first continues: while an
+// agent is connected, the range ends with its newest sample.
 auto EndOf(const RangeSeries& part, const v1::QueryRangeRequest& request) {
   absl::Time end = absl::InfinitePast();
   absl::Time answered = end;
@@ -60,10 +61,17 @@ auto EndOf(const RangeSeries& part, const v1::QueryRangeRequest& request) {
     answered = value.time;
     if (!value.ok() && value.coverage == 0) continue;
     // Without a step, only samples that do not reach the end have a time.
-    end = value.newest_sample.value_or(
-        request.has_step() ? value.time : absl::InfiniteFuture());
+    end = value.newest_sample.value_or(WindowOf(value, request));
   }
   return std::make_pair(end, absl::UnixEpoch() - answered);
+}
+
+// Makes the rest of an aggregator's range a value of its whole window.
+void Complete(absl::Time window, const v1::QueryRangeRequest& request,
+              Value* value) {
+  value->coverage = CoveredPart(*value, request);
+  value->time = window;
+  value->is_partial = false;
 }
 
 }  // namespace
@@ -81,10 +89,10 @@ void AddValues(const v1::QueryRawResponse& response, RawSeries* series) {
 RangeSeries Join(std::vector<RangeSeries> parts,
                  const v1::QueryRangeRequest& request) {
   if (parts.size() == 1) return std::move(parts.front());
-  const auto widest = std::max_element(parts.begin(), parts.end(),
-                                       [](const auto& a, const auto& b) {
-                                         return CoverageOf(a) < CoverageOf(b);
-                                       });
+  const auto widest = std::max_element(
+      parts.begin(), parts.end(), [&](const auto& a, const auto& b) {
+        return CoverageOf(a, request) < CoverageOf(b, request);
+      });
   const auto newest = std::max_element(
       parts.begin(), parts.end(), [&](const auto& a, const auto& b) {
         return EndOf(a, request) < EndOf(b, request);
@@ -94,7 +102,8 @@ RangeSeries Join(std::vector<RangeSeries> parts,
   if (widest->head.has_share()) joined.head.set_share(widest->head.share());
   std::map<absl::Time, Value> windows;
   for (const RangeSeries& part : parts) {
-    if (CoverageOf(part) > 0) joined.holders.push_back(part.holders.front());
+    if (CoverageOf(part, request) > 0)
+      joined.holders.push_back(part.holders.front());
     for (const Value& value : part.values) {
       const auto [known, is_new] =
           windows.try_emplace(WindowOf(value, request), value);
@@ -108,6 +117,8 @@ RangeSeries Join(std::vector<RangeSeries> parts,
   windows.erase(windows.upper_bound(WindowOf(newest->values.back(), request)),
                 windows.end());
   for (auto& [window, value] : windows) {
+    const bool is_last = window == windows.rbegin()->first;
+    if (value.is_partial && !is_last) Complete(window, request, &value);
     value.newest_sample = newest->values.front().newest_sample;
     joined.values.push_back(std::move(value));
   }

@@ -35,12 +35,12 @@ void AddValues(const v1::QueryRangeResponse& response, RangeSeries* series);
 void AddValues(const v1::QueryRawResponse& response, RawSeries* series);
 
 // Joins the parts of one series, which must be at least one, in the order of
-// the aggregators. Of each window, takes the part that covers more of it;
-// then a value rather than none; of two gaps, one whose cause is known; then
-// the first part. The share is that of the part that covers more of the range.
-// The rest is as in the part that continues longest: where the range ends, and
-// whether the series has ended or stopped. `request` says which times are of
-// one window.
+// the aggregators. Of each window, takes the part that covers more of it; then
+// a value rather than none; of two gaps, one whose cause is known; then the
+// first part. Only the last window may be partial. The share is that of the
+// part that covers more of the range. The rest is as in the part that continues
+// longest: where the range ends, and whether the series has ended or stopped.
+// `request` says which times are of one window.
 RangeSeries Join(std::vector<RangeSeries> parts,
                  const v1::QueryRangeRequest& request);
 

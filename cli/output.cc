@@ -199,7 +199,7 @@ class JsonPrinter : public RecordPrinter {
   }
 
  private:
-  const bool is_terminal_ = IsTerminal();  // a call of the system
+  const bool is_terminal_ = IsTerminal();  // calls the system
 };
 
 }  // namespace

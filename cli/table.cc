@@ -1,7 +1,10 @@
 #include "cli/table.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <utility>
+#include <variant>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "base/text/excerpt.h"
 #include "values/unit.h"
@@ -43,10 +44,12 @@ absl::StatusOr<Condition> Condition::In(absl::string_view values_unit,
     return Condition{.comparison = comparison, .number = number * *factor};
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      number, " ", unit, " cannot be compared with the values of ", path,
-      ", which are ",
-      values_unit.empty() ? "plain numbers" : absl::StrCat("in ", values_unit),
-      "; write it in that unit, or without a unit"));
+      absl::StrFormat("%.15g", number), " ", unit,
+      " cannot be compared with the values of ", path, ", which are ",
+      values_unit.empty()
+          ? std::string("plain numbers; write it without a unit")
+          : absl::StrCat("in ", values_unit,
+                         "; write it in that unit, or without a unit")));
 }
 
 absl::StatusOr<Condition> ConditionFromProto(const v1::Condition& proto) {

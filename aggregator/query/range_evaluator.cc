@@ -414,10 +414,11 @@ absl::Time RangeEvaluator::EndOf(int64_t window) const {
 }
 
 // Series that are sampled at different times could not be combined in a rest
-// that is shorter than the time between their samples.
+// that is shorter than the time between their samples. Alone, its values are
+// shown: of a machine that moved, no other aggregator may have the window.
 bool RangeEvaluator::ShowsRest() const {
-  return grid_.end - grid_.EndOf(windows_of_grid_) >=
-         collection_interval_ * kMaxIntervalsApart;
+  return !only_windows_ || grid_.end - grid_.EndOf(windows_of_grid_) >=
+                               collection_interval_ * kMaxIntervalsApart;
 }
 
 void RangeEvaluator::FinishWindows(bool goes_on, const IntervalTimes& times,

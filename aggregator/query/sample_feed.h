@@ -42,7 +42,7 @@ class SampleSink {
 // The selected series of one counterset of one machine. Thread-compatible.
 class SampleFeed {
  public:
-  // There may be more instances than `expected_instances`, which take longer.
+  // Reserves memory for `expected_instances`; adding more is slower.
   SampleFeed(const SelectedCounterset& selected, SampleSink* sink,
              size_t expected_instances = 0);
 

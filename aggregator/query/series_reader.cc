@@ -28,8 +28,8 @@ constexpr size_t kStepsOfFrame = 1000;
 constexpr size_t kStepsOfRun = 5;
 constexpr size_t kStepsOfName = 200;
 
-// The instances of most countersets: a map that grows to these took a tenth of
-// a short question's time.
+// Enough for most countersets. Growing the map took a tenth of a short query's
+// time.
 constexpr size_t kExpectedInstances = 48;
 
 // The selection in one counterset, and its series.

@@ -39,8 +39,6 @@ Feed::Feed(const SelectedCounterset& selected, const FeedForm& form,
 
 void Feed::Add(const Frame& frame) {
   if (frame.query->schema != samples_.schema() || frame.clocks->empty()) return;
-  // Moving values takes long.
-  if (update_.values.empty()) update_.values.reserve(values_of_update_);
   walker_.BeginFrame(frame);
   AddTimes(frame);
   samples_.Add(frame);
@@ -74,7 +72,9 @@ int64_t Feed::TimeOf(const Series& series, absl::Time end_of_window) const {
 }
 
 FeedUpdate Feed::TakeUpdate() {
-  values_of_update_ = update_.values.size();
+  std::vector<SeriesValues>& values = update_.values;
+  if (!values.empty()) values_of_update_ = values.size();
+  if (values.size() < values.capacity() / 2) values.shrink_to_fit();
   return std::exchange(update_, {});
 }
 
@@ -143,6 +143,8 @@ void Feed::AddRun(size_t number, const SeriesRun& run) {
                         });
   if ((points.empty() && raw.samples().empty()) || !Name(series)) return;
   raw.set_series(series.name->id());
+  // Moving the values of a vector that grows takes long.
+  if (update_.values.empty()) update_.values.reserve(values_of_update_);
   update_.values.push_back({.series = series.name,
                             .points = ToProto(series.name->id(), points),
                             .raw = std::move(raw),

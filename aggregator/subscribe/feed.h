@@ -113,7 +113,7 @@ class Feed : private SampleSink {
   std::map<std::pair<uint32_t, std::string>, Indexes> indexes_;
   size_t forget_above_;
   FeedUpdate update_;
-  size_t values_of_update_ = 0;  // the last one
+  size_t values_of_update_ = 0;  // the last one with values
 };
 
 }  // namespace fleetperf::aggregator

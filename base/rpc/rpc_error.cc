@@ -19,7 +19,7 @@ namespace {
 constexpr absl::string_view kBeforeName = "Peer name ";
 constexpr absl::string_view kAfterName = " is not in peer certificate";
 
-// The explanation of a connection that the aggregator closes at once. It
+// The explanation of a connection that the aggregator closes immediately. It
 // refuses a certificate only after the client's part of the handshake, so the
 // client may notice this as it writes.
 constexpr absl::string_view kClosed =

@@ -155,6 +155,18 @@ TEST(JoinedSeries, ComparesPartialWindowsAsPartsOfWholeOnes) {
               ElementsAre("20: 2"));
 }
 
+// An agent moved while the second aggregator had the rest of a window.
+TEST(JoinedSeries, MakesRestsBeforeTheEndWhole) {
+  Value rest = At(15, 1);
+  rest.is_partial = true;
+  const RangeSeries joined =
+      Join({Part("a", {rest}), Part("b", {At(20, 2, 0.2), At(30, 3)})},
+           WithStep(absl::Seconds(10)));
+  EXPECT_THAT(TextsOf(joined), ElementsAre("20: 1", "30: 3"));
+  EXPECT_FALSE(joined.values[0].is_partial);
+  EXPECT_FLOAT_EQ(joined.values[0].coverage, 0.5);
+}
+
 // Later windows of the aggregator that the agent has left say nothing: the
 // samples are in flight to the other one.
 TEST(JoinedSeries, EndsWithThePartThatContinues) {
@@ -164,6 +176,15 @@ TEST(JoinedSeries, EndsWithThePartThatContinues) {
   for (const auto& parts : {std::vector{left, here}, std::vector{here, left}}) {
     EXPECT_THAT(TextsOf(Join(parts, WithStep(absl::Seconds(10)))),
                 ElementsAre("10: 1", "20: 4"));
+  }
+  // The rest that arrives now goes on, although it ends before the whole
+  // window.
+  Value rest = At(19, 4, 0.9);
+  rest.is_partial = true;
+  for (const auto& parts : {std::vector{left, Part("b", {rest})},
+                            std::vector{Part("b", {rest}), left}}) {
+    EXPECT_THAT(TextsOf(Join(parts, WithStep(absl::Seconds(10)))),
+                ElementsAre("10: 1", "19: 4"));
   }
   // It has stopped.
   RangeSeries stopped = here;
@@ -205,6 +226,11 @@ TEST(JoinedSeries, RanksByThePartThatCoversMore) {
   wide.head.set_share(20);
   EXPECT_EQ(Join({narrow, wide}, {}).head.share(), 20);
   EXPECT_EQ(Join({wide, narrow}, {}).head.share(), 20);
+  // A second of a window is less than a half of it.
+  narrow.values = {At(11, 90)};
+  narrow.values[0].is_partial = true;
+  wide.values = {At(20, 20, 0.5)};
+  EXPECT_EQ(Join({narrow, wide}, WithStep(absl::Seconds(10))).head.share(), 20);
 }
 
 TEST(JoinedSeries, ContinuesIfOnePartDoes) {

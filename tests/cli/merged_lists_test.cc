@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/repeated_ptr_field.h"
 
 namespace fleetperf::cli {
 namespace {

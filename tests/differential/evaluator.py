@@ -604,7 +604,7 @@ class Points:
 
     def shows_rest(self):
         rest = (self.end - self.start) % self.step
-        return 2 * rest >= 5 * self.samples[-1].interval
+        return not self.question["only_windows"] or 2 * rest >= 5 * self.samples[-1].interval
 
     def number_of(self, point):
         return -((self.start - point.time) // self.step)

@@ -76,7 +76,7 @@ absl::Time NewestReceived(const Database& database);
 
 // The numbers used in chunks, losses and the list of fingerprints.
 struct NumbersInUse {
-  // MACHINE#, SHAPE#. Losses have the number 0, which no shape has.
+  // MACHINE#, SHAPE#. For losses, SHAPE# is 0, which no shape has.
   std::set<std::pair<uint32_t, uint32_t>> collected;
   uint32_t last_epoch = 0;
 };

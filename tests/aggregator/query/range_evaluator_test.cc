@@ -51,8 +51,9 @@ TEST(WindowGrid, WindowsIncludeTheirEndOnly) {
 class Series {
  public:
   Series(uint32_t type, const WindowGrid& grid, Over over = Over::kFormula,
-         absl::Duration interval = absl::Seconds(1))
-      : evaluator_(FormulaOfType(type), grid, over), interval_(interval) {}
+         absl::Duration interval = absl::Seconds(1), bool only_windows = false)
+      : evaluator_(FormulaOfType(type), grid, over, only_windows),
+        interval_(interval) {}
 
   Series& Add(double seconds, std::optional<uint64_t> value,
               uint64_t life = testing::kLife) {
@@ -114,12 +115,18 @@ TEST(Windows, EndWithTheRange) {
 }
 
 TEST(Windows, EndWithThePartialRestOfTheRange) {
-  // A rest of 2.5 intervals has a value.
-  EXPECT_THAT(Series(kRate, Grid(0, 12.5, 5)).AddFrom(0, 99).Points(true),
-              ElementsAre("5: 5", "10: 5", "12.5: 5 partial"));
-  // In a shorter rest, not all series have samples.
   EXPECT_THAT(Series(kRate, Grid(0, 12, 5)).AddFrom(0, 99).Points(true),
-              ElementsAre("5: 5", "10: 5"));
+              ElementsAre("5: 5", "10: 5", "12: 5 partial"));
+  // To be combined, series need a rest of 2.5 intervals: in a shorter one, not
+  // all of them have samples.
+  const auto combined = [](double end) {
+    return Series(kRate, Grid(0, end, 5), Over::kFormula, absl::Seconds(1),
+                  /*only_windows=*/true)
+        .AddFrom(0, 99)
+        .Points(true);
+  };
+  EXPECT_THAT(combined(12.5), ElementsAre("5: 5", "10: 5", "12.5: 5 partial"));
+  EXPECT_THAT(combined(12), ElementsAre("5: 5", "10: 5"));
   EXPECT_EQ(Series(kRate, Grid(0, 12, 5)).AddFrom(0, 99).Total(), "5");
   // A rest without a sample is no gap.
   EXPECT_THAT(Series(kRate, Grid(0, 14, 5)).AddFrom(0, 10).Points(true),

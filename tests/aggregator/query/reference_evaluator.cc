@@ -389,12 +389,6 @@ struct ReferenceWindows {
               const std::vector<ReferenceInterval>& intervals,
               const Said& newest, bool goes_on) {
     const int64_t whole = (range.end - range.start) / range.step;
-    const int64_t rest = (range.end - range.start) % range.step;
-    if (!windows.empty() && windows.rbegin()->first == whole &&
-        2 * rest < 5 * newest.interval) {
-      ends_with_point = windows.rbegin()->second.follows_points;
-      windows.erase(whole);
-    }
     for (auto window = windows.begin(); window != windows.end(); ++window) {
       const auto next = std::next(window);
       const int64_t start = range.start + window->first * range.step;
