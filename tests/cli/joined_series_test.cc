@@ -177,7 +177,7 @@ TEST(JoinedSeries, EndsWithThePartThatContinues) {
     EXPECT_THAT(TextsOf(Join(parts, WithStep(absl::Seconds(10)))),
                 ElementsAre("10: 1", "20: 4"));
   }
-  // The rest that arrives now goes on, although it ends before the whole
+  // The rest that arrives now continues, although it ends before the whole
   // window.
   Value rest = At(19, 4, 0.9);
   rest.is_partial = true;
