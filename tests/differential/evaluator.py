@@ -604,7 +604,8 @@ class Points:
 
     def shows_rest(self):
         rest = (self.end - self.start) % self.step
-        return not self.question["only_windows"] or 2 * rest >= 5 * self.samples[-1].interval
+        is_long = 2 * rest >= 5 * self.samples[-1].interval
+        return is_long or not self.question["only_windows"]
 
     def number_of(self, point):
         return -((self.start - point.time) // self.step)
