@@ -127,14 +127,13 @@ class Standby : public ManyAggregators {
     return windows;
   }
 
-  // Whether the store has a piece in the window that ends then: two ticks that
+  // Whether the store has a piece in the window (start, end]: two ticks that
   // are not too far apart, the second one in the window. An agent may leave out
   // ticks if it is late.
-  static bool HasPiece(const Ticks& stored, absl::Time end,
-                       absl::Duration length) {
+  static bool HasPiece(const Ticks& stored, absl::Time start, absl::Time end) {
     const auto is_piece = [&](int64_t older, int64_t newer) {
       const absl::Time at = perflib::TimeFromPerfTime100NSec(newer);
-      return at > end - length && at <= end &&
+      return at > start && at <= end &&
              newer - older <= kMaxIntervalsApart * perflib::k100NSecPerSecond;
     };
     for (auto tick = stored.begin(); tick != stored.end(); ++tick) {
@@ -226,11 +225,13 @@ TEST_F(Standby, HasTheSamplesOfAnOutage) {
     const absl::Duration step = absl::Seconds(seconds);
     const auto windows = Windows({first_, second_}, step);
     EXPECT_GE(windows.size(), (returned_at - killed_at) / step);
+    absl::Time start = absl::InfinitePast();  // the first has a value
     for (const auto& window : windows) {
       const absl::Time end = EndOf(window);
-      if (HasPiece(at_first, end, step) || HasPiece(at_second, end, step)) {
+      if (HasPiece(at_first, start, end) || HasPiece(at_second, start, end)) {
         EXPECT_TRUE(window["value"].is_number()) << step << ": " << window;
       }
+      start = end;
     }
   }
   // The first has none of the outage.
@@ -254,7 +255,7 @@ TEST_F(Standby, HasTheSamplesOfAnOutage) {
   const auto linked = WindowsOfPage(second_, gap.front(), gap.back() - kWindow);
   EXPECT_THAT(linked, SizeIs(Ge(gap.size() - 2)));
   for (const auto& [end, cause] : linked) {
-    if (!HasPiece(at_second, end, kWindow)) continue;
+    if (!HasPiece(at_second, end - kWindow, end)) continue;
     EXPECT_EQ(cause, "") << end;
   }
   EXPECT_THAT(
