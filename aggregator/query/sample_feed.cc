@@ -11,10 +11,8 @@ constexpr size_t kMaxLives = 100'000;
 
 }  // namespace
 
-SampleFeed::SampleFeed(const SelectedCounterset& selected, SampleSink* sink,
-                       size_t expected_instances)
+SampleFeed::SampleFeed(const SelectedCounterset& selected, SampleSink* sink)
     : schema_(selected.schema), selections_(selected.selections), sink_(*sink) {
-  names_.reserve(expected_instances);
   std::set<uint32_t> ids;
   for (const Selection& selection : selections_) {
     ids.insert(selection.counter_ids.begin(), selection.counter_ids.end());
@@ -40,23 +38,11 @@ void SampleFeed::Add(const Frame& frame) {
   }
 }
 
-std::set<std::string> SampleFeed::InstanceNames() const {
-  std::set<std::string> names;
-  for (const auto& [name, wanted] : names_) names.insert(name);
-  for (const auto& [key, series] : series_) names.insert(std::get<0>(key));
-  return names;
-}
-
-bool SampleFeed::Wants(const Instance& instance) {
-  const auto [entry, is_new] = names_.try_emplace(instance.name);
-  if (is_new) {
-    entry->second =
-        std::any_of(selections_.begin(), selections_.end(),
-                    [&](const Selection& selection) {
-                      return selection.MatchesInstance(instance.name);
-                    });
-  }
-  return entry->second;
+bool SampleFeed::Wants(const Instance& instance) const {
+  return std::any_of(selections_.begin(), selections_.end(),
+                     [&](const Selection& selection) {
+                       return selection.MatchesInstance(instance.name);
+                     });
 }
 
 std::vector<bool> SampleFeed::WantedColumns(const CollectedQuery& query) {
@@ -82,7 +68,6 @@ std::vector<size_t> SampleFeed::Forget(
     absl::FunctionRef<bool(size_t)> is_over) {
   series_of_life_.clear();
   columns_.clear();  // may include ended queries
-  names_.clear();
   std::vector<size_t> forgotten;
   absl::erase_if(series_, [&](const auto& entry) {
     std::vector<size_t> numbers;

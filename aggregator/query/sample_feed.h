@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -42,9 +41,7 @@ class SampleSink {
 // The selected series of one counterset of one machine. Thread-compatible.
 class SampleFeed {
  public:
-  // Reserves memory for `expected_instances`; adding more is slower.
-  SampleFeed(const SelectedCounterset& selected, SampleSink* sink,
-             size_t expected_instances = 0);
+  SampleFeed(const SelectedCounterset& selected, SampleSink* sink);
 
   const std::shared_ptr<const Schema>& schema() const { return schema_; }
 
@@ -53,10 +50,7 @@ class SampleFeed {
   // Returns the formulas of the selected counters in a query's frames.
   std::vector<CounterFormula> Formulas(const CollectedQuery& query) const;
   // Whether an instance may have a selected series. Frames may omit others.
-  bool Wants(const Instance& instance);
-
-  // Returns the names of all instances seen so far, selected or not.
-  std::set<std::string> InstanceNames() const;
+  bool Wants(const Instance& instance) const;
 
   // The number of instances in memory.
   size_t instances() const { return series_.size(); }
@@ -93,7 +87,6 @@ class SampleFeed {
   absl::flat_hash_map<std::shared_ptr<const CollectedQuery>,
                       std::vector<Columns>>
       columns_;
-  absl::flat_hash_map<std::string, bool> names_;  // true: selected
   absl::flat_hash_map<InstanceKey, std::unique_ptr<SeriesOfInstance>> series_;
   // A cache that finds known instances without comparing names.
   absl::flat_hash_map<std::shared_ptr<const Instance>, const SeriesOfInstance*>

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "aggregator/query/query_context.h"
@@ -28,10 +29,6 @@ constexpr size_t kStepsOfFrame = 1000;
 constexpr size_t kStepsOfRun = 5;
 constexpr size_t kStepsOfName = 200;
 
-// Enough for most countersets. Growing the map took a tenth of a short query's
-// time.
-constexpr size_t kExpectedInstances = 48;
-
 // The selection in one counterset, and its series.
 class CountersetReader : public SampleSink {
  public:
@@ -43,16 +40,18 @@ class CountersetReader : public SampleSink {
         from_(perflib::PerfTime100NSecFromTime(from)),
         to_(perflib::PerfTime100NSecFromTime(to)),
         sink_(*sink),
+        needs_names_(sink->NeedsInstanceNames()),
         next_number_(*next_number),
-        feed_(selected, this, kExpectedInstances) {}
+        feed_(selected, this) {}
 
   const std::shared_ptr<const Schema>& schema() const {
     return selected_.schema;
   }
-  // Returns the names of all instances, and whether they are aggregates.
+  // Returns the names of all instances, if the sink needs them, and whether
+  // they are aggregates.
   std::map<std::string, bool> InstanceNames() const {
     std::map<std::string, bool> names;
-    for (const std::string& name : feed_.InstanceNames()) {
+    for (const std::string& name : names_) {
       names[name] = perflib::IsAggregate(schema()->registration, name);
     }
     return names;
@@ -60,7 +59,10 @@ class CountersetReader : public SampleSink {
   std::vector<bool> WantedColumns(const CollectedQuery& query) {
     return feed_.WantedColumns(query);
   }
-  bool Wants(const Instance& instance) { return feed_.Wants(instance); }
+  bool Wants(const Instance& instance) {
+    if (needs_names_) names_.insert(instance.name);
+    return feed_.Wants(instance);
+  }
   bool TakesFolded(const CollectedQuery& query, int64_t second, int64_t last) {
     const std::vector<CounterFormula> formulas = feed_.Formulas(query);
     return std::all_of(
@@ -77,6 +79,9 @@ class CountersetReader : public SampleSink {
         sink_.Work(kStepsOfFrame + kStepsOfRun * frame.runs.size()));
     sink_.BeginFrame(frame);
     FindTicks(frame);
+    for (const Frame::Run& run : frame.runs) {
+      if (needs_names_) names_.insert(run.instance->name);
+    }
     feed_.Add(frame);
     if (const auto last = LastSoundTick(frame)) {
       last_tick_ = *last;
@@ -219,7 +224,9 @@ class CountersetReader : public SampleSink {
   const int64_t from_;  // in units of 100 ns, like PerfTime100NSec
   const int64_t to_;
   SeriesSink& sink_;
+  const bool needs_names_;
   size_t& next_number_;
+  absl::flat_hash_set<std::string> names_;  // of instances, if needed
   SampleFeed feed_;
   std::vector<Series> series_;
   // The ticks in the range, of the frame being added: from the first one to

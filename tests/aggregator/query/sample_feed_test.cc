@@ -14,7 +14,6 @@ using testing::BatchWriter;
 using testing::ClocksAt;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 
 // Records its calls: series as "C: id=3 wanted=#1", samples as
 // "0@12s 5/7": the second sample of series 0, 5 with denominator 7.
@@ -168,7 +167,6 @@ TEST_F(SampleFeedTest, FollowsAnInstanceThroughItsLives) {
   EXPECT_THAT(notebook_.texts, ElementsAre("0: 100 - - -", "0: 1 - - -",
                                            "1: 2 - - -", "2: 3 - - -"));
   EXPECT_NE(notebook_.samples[0].life, notebook_.samples[1].life);
-  EXPECT_THAT(feed.InstanceNames(), ElementsAre("usb"));
 }
 
 TEST_F(SampleFeedTest, TakesASeriesOfSeveralSelectionsOnce) {
@@ -189,7 +187,6 @@ TEST_F(SampleFeedTest, TakesASeriesOfSeveralSelectionsOnce) {
                                             "D: id=2 #0 #2", "E: id=2 #0"));
   EXPECT_THAT(notebook_.texts, ElementsAre("0: 1 - - -", "1: 2 - - -",
                                            "2: 4 - - -", "3: 6 - - -"));
-  EXPECT_THAT(feed.InstanceNames(), UnorderedElementsAre("C:", "D:", "E:"));
 }
 
 TEST_F(SampleFeedTest, IgnoresOtherCountersets) {
@@ -201,7 +198,6 @@ TEST_F(SampleFeedTest, IgnoresOtherCountersets) {
   SampleFeed feed = MakeFeed({Select("*", {1})});
   Feed(feed);
   EXPECT_THAT(notebook_.series, IsEmpty());
-  EXPECT_THAT(feed.InstanceNames(), IsEmpty());
 }
 
 }  // namespace
