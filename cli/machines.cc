@@ -85,7 +85,10 @@ Field ConflictField(const v1::Machine& machine) {
   return field;
 }
 
-Record MachineRecord(const v1::Machine& machine, absl::Time now) {
+// Sets the fields of `record`, whose memory is used again.
+void SetRecord(const v1::Machine& machine, absl::Time now, Record* out) {
+  Record& record = *out;
+  record.clear();
   const bool has_sample = machine.has_newest_sample();
   const absl::Time newest = FromProto(machine.newest_sample());
   const absl::Duration skew = FromProto(machine.skew());
@@ -96,8 +99,6 @@ Record MachineRecord(const v1::Machine& machine, absl::Time now) {
   }
   const bool show_skew =
       machine.connected() && absl::AbsDuration(skew) > kSkewToShow;
-  Record record;
-  record.reserve(18);  // with AddPlan
   record.push_back({.name = "machine",
                     .value = machine.name(),
                     .role = ColumnRole::kInstance});
@@ -151,7 +152,6 @@ Record MachineRecord(const v1::Machine& machine, absl::Time now) {
   record.push_back(CertificateField(machine, now));
   record.push_back(
       {.name = "expected", .value = machine.expected(), .detail = true});
-  return record;
 }
 
 // Returns one record per query of the plan, or per counterset of a query with
@@ -207,7 +207,9 @@ void PrintBlock(const v1::Machine& machine) {
         {{.name = "", .value = absl::StrReplaceAll(name, {{"_", " "}})},
          {.name = "", .value = text}});
   };
-  for (const Field& field : MachineRecord(machine, Clock::Real().Now())) {
+  Record record;
+  SetRecord(machine, Clock::Real().Now(), &record);
+  for (const Field& field : record) {
     if (!field.detail && field.name != "machine") {
       add_fact(field.name, TableText(field));
     }
@@ -234,9 +236,9 @@ class MachinePrinter {
 
   void Print(const v1::Machine& machine) {
     if (printer_ == nullptr) return PrintBlock(machine);
-    Record record = MachineRecord(machine, Clock::Real().Now());
-    if (verbose_) AddPlan(machine, &record);
-    printer_->Print(std::move(record));
+    SetRecord(machine, Clock::Real().Now(), &record_);
+    if (verbose_) AddPlan(machine, &record_);
+    printer_->Print(record_);
   }
 
   void Finish() {
@@ -246,6 +248,7 @@ class MachinePrinter {
  private:
   const bool verbose_;
   const std::unique_ptr<RecordPrinter> printer_;  // null: blocks
+  Record record_;
 };
 
 }  // namespace

@@ -11,15 +11,18 @@
 namespace fleetperf::cli {
 namespace {
 
+// Returns the time of the newest sample, which an expected machine without an
+// agent does not have.
+auto SampleOf(const v1::Machine& machine) {
+  return std::make_tuple(machine.has_newest_sample(),
+                         machine.newest_sample().seconds(),
+                         machine.newest_sample().nanos());
+}
+
 // Whether the first description of a machine is older than the second.
 bool IsOlder(const v1::Machine& a, const v1::Machine& b) {
-  const auto rank = [](const v1::Machine& machine) {
-    // An expected machine without an agent has no sample.
-    return std::make_tuple(machine.connected(), machine.has_newest_sample(),
-                           machine.newest_sample().seconds(),
-                           machine.newest_sample().nanos());
-  };
-  return rank(a) < rank(b);
+  return std::make_pair(a.connected(), SampleOf(a)) <
+         std::make_pair(b.connected(), SampleOf(b));
 }
 
 // Returns the host of "192.0.2.1:1234".
@@ -38,6 +41,9 @@ void MergeInto(v1::Machine machine, v1::Machine* merged) {
   if (IsOlder(*merged, machine)) merged->Swap(&machine);
   if (AreClones(*merged, machine)) {
     merged->set_conflicting_address(machine.address());
+  }
+  if (SampleOf(*merged) < SampleOf(machine)) {
+    *merged->mutable_newest_sample() = machine.newest_sample();
   }
   for (const auto& [cause, ticks] : machine.lost_ticks()) {
     (*merged->mutable_lost_ticks())[cause] += ticks;

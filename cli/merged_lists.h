@@ -14,7 +14,8 @@ namespace fleetperf::cli {
 
 // Returns the machines by name. A machine of several aggregators is described
 // as by the one that its agent is connected to, or else by the one with its
-// newest sample; its lost ticks add up, and one of them is enough to expect it.
+// newest sample; the newest sample is that of all, its lost ticks add up, and
+// one of them is enough to expect it.
 // If two have an agent of its name connected from two hosts, it has the other
 // one as conflicting_address.
 google::protobuf::RepeatedPtrField<v1::Machine> MergeMachines(

@@ -160,9 +160,12 @@ void PutLineFor(bool is_terminal, absl::string_view line,
 
 class TablePrinter : public RecordPrinter {
  public:
-  void Print(Record record) override { rows_.Add(record); }
+  void Print(const Record& record) override { rows_.Add(record); }
   void Finish() override {
-    PutLines(FormatRows(std::move(rows_), TableWidth()));
+    ForEachLine(std::move(rows_), TableWidth(), nullptr,
+                [is_terminal = IsTerminal()](absl::string_view line) {
+                  PutLineFor(is_terminal, line, "\n");
+                });
   }
 
  private:
@@ -171,7 +174,7 @@ class TablePrinter : public RecordPrinter {
 
 class CsvPrinter : public RecordPrinter {
  public:
-  void Print(Record record) override {
+  void Print(const Record& record) override {
     if (!std::exchange(has_header_, true)) {
       PrintLine(record,
                 [](const Field& field) { return WithoutFormula(field.name); });
@@ -194,7 +197,7 @@ class CsvPrinter : public RecordPrinter {
 
 class JsonPrinter : public RecordPrinter {
  public:
-  void Print(Record record) override {
+  void Print(const Record& record) override {
     PutLineFor(is_terminal_, ToJson(record), "\n");
   }
 
@@ -234,7 +237,10 @@ size_t TableWidth() { return is_wide ? 0 : TerminalSize().columns; }
 void UseWideTables() { is_wide = true; }
 
 std::string TableText(const Field& field) {
-  return Printable(field.text.has_value() ? *field.text : PlainText(field));
+  if (field.text.has_value()) return Printable(*field.text);
+  const auto* text = std::get_if<std::string>(&field.value);
+  if (text != nullptr) return Printable(*text);
+  return Printable(PlainText(field));
 }
 
 size_t DisplayWidth(absl::string_view text) {

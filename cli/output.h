@@ -76,7 +76,7 @@ using Record = std::vector<Field>;
 class RecordPrinter {
  public:
   virtual ~RecordPrinter() = default;
-  virtual void Print(Record record) = 0;
+  virtual void Print(const Record& record) = 0;
   // Prints tables, whose column widths are known only at the end.
   virtual void Finish() {}
 };

@@ -37,10 +37,15 @@ size_t RunsOf(const TableColumn& column) {
   return runs;
 }
 
-bool IsShared(const TableColumn& column) {
-  return std::all_of(
-      column.cells.begin(), column.cells.end(),
-      [&](const std::string& cell) { return cell == column.cells.front(); });
+bool IsShared(const TableColumn& column) { return RunsOf(column) == 1; }
+
+// Returns the width that the title and the cells need.
+size_t WholeWidth(const TableColumn& column) {
+  size_t width = DisplayWidth(column.title);
+  for (size_t row = 0; row < column.cells.size(); ++row) {
+    width = std::max(width, DisplayWidth(column.cells[row]));
+  }
+  return width;
 }
 
 bool IsNumber(const Field& field) {
@@ -58,20 +63,14 @@ TableColumn ColumnOf(const Record& record, size_t field) {
   return column;
 }
 
-void SetCell(size_t row, std::string text, std::vector<std::string>* cells) {
-  if (text.empty()) return;
-  cells->resize(row);
-  cells->push_back(std::move(text));
-}
-
 void AddCell(const Field& field, size_t row, TableColumn* column) {
-  std::string text = TableText(field);
+  const std::string text = TableText(field);
   column->width = std::max(column->width, DisplayWidth(text));
   column->right = column->right || IsNumber(field);
-  SetCell(row, std::move(text), &column->cells);
+  if (!text.empty()) column->cells.Add(row, text);
   if (!field.brief.has_value()) return;
   column->brief_title = field.brief->name;
-  SetCell(row, field.brief->text, &column->brief_cells);
+  column->brief_cells.Add(row, field.brief->text);
 }
 
 class Table {
@@ -113,22 +112,24 @@ class Table {
 
   void Add(TableColumn column) { columns_.push_back(std::move(column)); }
 
-  std::vector<std::string> Lines(size_t width) const {
-    std::vector<std::string> lines = SharedLines(width);
-    lines.push_back(LineOf([](const TableColumn& column) -> const std::string& {
-      return column.title;
-    }));
+  void ForEachLine(size_t width, UseLine use) const {
+    for (const std::string& line : SharedLines(width)) use(line);
+    std::string line;
+    SetLine(
+        [](const TableColumn& column) -> absl::string_view {
+          return column.title;
+        },
+        &line);
+    use(line);
     for (size_t row = 0; row < rows_; ++row) {
       if (!sections_.empty() &&
           (row == 0 || sections_[row] != sections_[row - 1])) {
-        lines.push_back(CutEnd(absl::StrCat("\\\\", sections_[row]), width));
+        use(CutEnd(absl::StrCat("\\\\", sections_[row]), width));
       }
-      lines.push_back(
-          LineOf([row](const TableColumn& column) -> const std::string& {
-            return column.cells[row];
-          }));
+      SetLine([row](const TableColumn& column) { return column.cells[row]; },
+              &line);
+      use(line);
     }
-    return lines;
   }
 
  private:
@@ -155,10 +156,7 @@ class Table {
       if (column.brief_title.empty() || this->width() <= width) continue;
       column.title = column.brief_title;
       column.cells = column.brief_cells;
-      column.width = DisplayWidth(column.title);
-      for (const std::string& cell : column.cells) {
-        column.width = std::max(column.width, DisplayWidth(cell));
-      }
+      column.width = WholeWidth(column);
     }
   }
 
@@ -168,8 +166,10 @@ class Table {
     if (this->width() <= width) return;
     for (auto column = columns_.begin(); column != columns_.end(); ++column) {
       if (column->role != ColumnRole::kMachine) continue;
-      const std::set<std::string> machines(column->cells.begin(),
-                                           column->cells.end());
+      std::set<absl::string_view> machines;
+      for (size_t row = 0; row < rows_; ++row) {
+        machines.insert(column->cells[row]);
+      }
       if (RunsOf(*column) > machines.size() || 2 * machines.size() > rows_) {
         return;
       }
@@ -186,11 +186,7 @@ class Table {
       for (TableColumn& column : columns_) {
         const size_t now = this->width();
         if (column.role != role || now >= width) continue;
-        size_t whole = DisplayWidth(column.title);
-        for (const std::string& cell : column.cells) {
-          whole = std::max(whole, DisplayWidth(cell));
-        }
-        column.width = std::min(whole, column.width + width - now);
+        column.width = std::min(WholeWidth(column), column.width + width - now);
       }
     }
   }
@@ -209,11 +205,11 @@ class Table {
       }
     }
     if (widest == columns_.end()) return false;
-    const std::string& text = widest->cells.front();
+    const absl::string_view text = widest->cells[0];
     if (widest->role == ColumnRole::kMachine) {
       machine_ = absl::StrCat("\\\\", text);
     } else {
-      counter_ = text;
+      counter_ = std::string(text);
     }
     columns_.erase(widest);
     return true;
@@ -230,11 +226,11 @@ class Table {
   }
 
   template <typename CellOf>
-  std::string LineOf(CellOf cell_of) const {
-    std::string line;
+  void SetLine(CellOf cell_of, std::string* line) const {
+    line->clear();
     for (size_t i = 0; i < columns_.size(); ++i) {
       const TableColumn& column = columns_[i];
-      const std::string& whole = cell_of(column);
+      const absl::string_view whole = cell_of(column);
       size_t width = DisplayWidth(whole);
       std::string cut;
       if (width > column.width) {
@@ -244,20 +240,18 @@ class Table {
         width = column.width;
       }
       const size_t padding = column.width - width;
-      if (i > 0) line.append(kColumnGap, ' ');
-      if (column.right) line.append(padding, ' ');
-      line.append(cut.empty() ? whole : cut);
-      if (!column.right) line.append(padding, ' ');
+      if (i > 0) line->append(kColumnGap, ' ');
+      if (column.right) line->append(padding, ' ');
+      absl::StrAppend(line, cut.empty() ? whole : absl::string_view(cut));
+      if (!column.right) line->append(padding, ' ');
     }
-    absl::StripTrailingAsciiWhitespace(&line);
-    return line;
+    absl::StripTrailingAsciiWhitespace(line);
   }
 
   std::vector<TableColumn> columns_;
   const size_t rows_;
-  std::vector<std::string> sections_;  // the machine of each row, if it is a
-                                       // line above its rows
-  std::string machine_;                // shared by all rows
+  TableCells sections_;  // the machine of each row, if it is a line above
+  std::string machine_;  // shared by all rows
   std::string counter_;
 };
 
@@ -272,10 +266,11 @@ bool AddTrend(const TrendColumn& trend, size_t rows, size_t width,
   }
   TableColumn column{.title = "TREND", .width = cells};
   for (size_t row = 0; row < rows; ++row) {
-    SetCell(row, trend.draw(row, cells), &column.cells);
+    const std::string drawing = trend.draw(row, cells);
+    if (!drawing.empty()) column.cells.Add(row, drawing);
   }
   if (column.cells.empty()) return true;
-  column.cells.resize(rows);
+  column.cells.Pad(rows);
   table->Add(std::move(column));
   return true;
 }
@@ -292,31 +287,34 @@ void TableRows::Add(const Record& record) {
   ++rows_;
 }
 
-std::vector<std::string> FormatRows(TableRows rows, size_t width,
-                                    const TrendColumn* trend) {
-  if (rows.rows_ == 0) return {};
+void ForEachLine(TableRows rows, size_t width, const TrendColumn* trend,
+                 UseLine use) {
+  if (rows.rows_ == 0) return;
   std::erase_if(rows.columns_,
                 [](const TableColumn& column) { return column.cells.empty(); });
   for (TableColumn& column : rows.columns_) {
-    column.cells.resize(rows.rows_);
-    if (!column.brief_title.empty()) column.brief_cells.resize(rows.rows_);
+    column.cells.Pad(rows.rows_);
+    if (!column.brief_title.empty()) column.brief_cells.Pad(rows.rows_);
   }
   Table table(std::move(rows.columns_), rows.rows_);
   if (trend != nullptr) {
     Table with_trend = table;
     if (AddTrend(*trend, rows.rows_, width, &with_trend)) {
-      return with_trend.Lines(width);
+      return with_trend.ForEachLine(width, use);
     }
   }
   if (width > 0) table.Fit(width);
-  return table.Lines(width);
+  table.ForEachLine(width, use);
 }
 
 std::vector<std::string> FormatTable(const std::vector<Record>& records,
                                      size_t width, const TrendColumn* trend) {
   TableRows rows;
   for (const Record& record : records) rows.Add(record);
-  return FormatRows(std::move(rows), width, trend);
+  std::vector<std::string> lines;
+  ForEachLine(std::move(rows), width, trend,
+              [&](absl::string_view line) { lines.emplace_back(line); });
+  return lines;
 }
 
 std::vector<std::string> WrapWords(absl::string_view text, size_t width) {

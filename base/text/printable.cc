@@ -48,6 +48,8 @@ bool IsPrintable(uint32_t character) {
   return !IsIn(kUnprintable, character);
 }
 
+bool IsPrintableAscii(char byte) { return byte >= 0x20 && byte < 0x7F; }
+
 bool IsControl(uint32_t character) {
   return character < 0x20 || (character >= 0x7F && character <= 0x9F);
 }
@@ -62,6 +64,12 @@ std::string Printable(absl::string_view text) {
   std::string printable;
   printable.reserve(text.size());
   while (!text.empty()) {
+    const auto* ascii_end =
+        std::find_if_not(text.begin(), text.end(), IsPrintableAscii);
+    const auto ascii = static_cast<size_t>(ascii_end - text.begin());
+    printable.append(text.data(), ascii);
+    text.remove_prefix(ascii);
+    if (text.empty()) break;
     uint32_t character = 0;
     const size_t size = DecodeCharacter(text, &character);
     if (size > 0 && IsPrintable(character)) {

@@ -66,6 +66,14 @@ TEST(MergeMachines, DescribesByTheConnectedOneThenByTheNewestSample) {
             "1");
 }
 
+TEST(MergeMachines, HasTheNewestSampleOfAll) {
+  // The agent has just moved, and has sent nothing since.
+  const auto merged = MergeMachines({List({Machine("web-1", false, 100)}),
+                                     List({Machine("web-1", true, 50)})});
+  EXPECT_TRUE(merged[0].connected());
+  EXPECT_EQ(merged[0].newest_sample().seconds(), 100);
+}
+
 TEST(MergeMachines, AddsLostTicksAndKeepsExpectations) {
   v1::Machine first = Machine("web-1", false, 100);
   (*first.mutable_lost_ticks())["overrun"] = 3;
