@@ -37,8 +37,7 @@ bool AreClones(const v1::Machine& a, const v1::Machine& b) {
          b.agent() == b.name() && HostOf(a.address()) != HostOf(b.address());
 }
 
-void MergeInto(v1::Machine machine, v1::Machine* merged) {
-  if (IsOlder(*merged, machine)) merged->Swap(&machine);
+void MergeInto(const v1::Machine& machine, v1::Machine* merged) {
   if (AreClones(*merged, machine)) {
     merged->set_conflicting_address(machine.address());
   }
@@ -69,13 +68,15 @@ google::protobuf::RepeatedPtrField<v1::Machine> MergeMachines(
       by_name.emplace_back(list.mutable_machines()->ReleaseLast());
     }
   }
+  // Of each machine, the description to show comes first.
   std::stable_sort(
-      by_name.begin(), by_name.end(),
-      [](const auto& a, const auto& b) { return a->name() < b->name(); });
+      by_name.begin(), by_name.end(), [](const auto& a, const auto& b) {
+        return a->name() != b->name() ? a->name() < b->name() : IsOlder(*b, *a);
+      });
   google::protobuf::RepeatedPtrField<v1::Machine> merged;
   for (std::unique_ptr<v1::Machine>& machine : by_name) {
     if (!merged.empty() && merged.rbegin()->name() == machine->name()) {
-      MergeInto(std::move(*machine), &*merged.rbegin());
+      MergeInto(*machine, &*merged.rbegin());
     } else {
       merged.AddAllocated(machine.release());
     }

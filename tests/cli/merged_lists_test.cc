@@ -72,6 +72,13 @@ TEST(MergeMachines, HasTheNewestSampleOfAll) {
                                      List({Machine("web-1", true, 50)})});
   EXPECT_TRUE(merged[0].connected());
   EXPECT_EQ(merged[0].newest_sample().seconds(), 100);
+  // A foreign sample does not make a description newer.
+  v1::Machine second = Machine("web-1", true, 60);
+  second.set_agent_version("2");
+  const auto clones =
+      MergeMachines({List({Machine("web-1", true, 50)}),
+                     List({Machine("web-1", false, 100)}), List({second})});
+  EXPECT_EQ(clones[0].agent_version(), "2");
 }
 
 TEST(MergeMachines, AddsLostTicksAndKeepsExpectations) {
