@@ -171,8 +171,8 @@ class RunningAggregator : public Aggregator {
     certificate_watch_ = std::make_unique<CertificateWatch>(
         std::move(identities), std::move(revoked), server_.get(), &clock_);
     if (config_.exporting.has_value()) {
-      exporter_ = std::make_unique<Exporter>(*config_.exporting, expectation(),
-                                             store_.get(), &clock_);
+      exporter_ = std::make_unique<Exporter>(
+          *config_.exporting, exported_machines(), store_.get(), &clock_);
     }
     own_counters_ = std::make_unique<OwnCounterset>(
         MakeOwnCounters({.store = store_.get(),
@@ -221,9 +221,12 @@ class RunningAggregator : public Aggregator {
   }
   QueryAnswers queries() { return QueryAnswers(scope_.get(), &quota_); }
 
-  Expectation expectation() const {
+  ExportedMachines exported_machines() const {
     return {.aggregator = config_.name,
-            .machines = [this] { return *expected_->names(); }};
+            .copied_labels = config_.exporting.has_value()
+                                 ? config_.exporting->labels
+                                 : std::vector<std::string>(),
+            .expected = [this] { return *expected_->names(); }};
   }
 
   web::MetricsParts scrapes() {
@@ -233,7 +236,7 @@ class RunningAggregator : public Aggregator {
         .quota = &quota_,
         .paths = config_.exporting.has_value() ? config_.exporting->paths
                                                : std::vector<std::string>(),
-        .expectation = expectation()};
+        .machines = exported_machines()};
   }
 
   // Returns the certificate that the page shows to browsers.

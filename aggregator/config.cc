@@ -120,6 +120,10 @@ std::optional<ExportConfig> ReadExport(ConfigSection& root) {
         PathSet::Parse(config.paths, std::vector<std::string>());
     if (!parsed.ok()) section.Error("paths", parsed.status().message());
   }
+  section.Read("labels", &config.labels);
+  for (const std::string& label : config.labels) {
+    if (label.empty()) section.Error("labels", "\"\" is not a label's name");
+  }
   section.Read("raw", &config.raw);
   section.Read("interval", &config.interval, absl::Seconds(1),
                absl::Minutes(5));

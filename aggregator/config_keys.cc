@@ -145,6 +145,11 @@ constexpr ConfigKey kKeys[] = {
      "Prometheus remote write ([export.md](../tasks/export.md))"},
     {"export.paths", "counters to export, as `fleetperf query` names them",
      kRestart, "all"},
+    {"export.labels",
+     "labels of machines that all their series get; "
+     "`fleetperf_machine_info` has all of them "
+     "([Labels](../tasks/export.md#labels-of-machines))",
+     kRestart, "none"},
     {"export.raw",
      "whether raw counters, their bases and clocks are exported, too "
      "([Raw counters](../tasks/export.md#raw-counters))"},

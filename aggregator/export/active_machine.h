@@ -3,6 +3,7 @@
 #ifndef FLEETPERF_AGGREGATOR_EXPORT_ACTIVE_MACHINE_H_
 #define FLEETPERF_AGGREGATOR_EXPORT_ACTIVE_MACHINE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,10 @@ struct ActiveMachine {
   absl::Time newest = absl::InfinitePast();  // tick
   absl::Duration shortest;                   // interval of the last samples
   std::vector<absl::Duration> intervals;     // of its queries
-  Labels labels;
+  Labels labels;                             // of its series
+  std::string info;  // the series fleetperf_machine_info
+  // The time of that series' newest sample, as ExportSample::unix_millis.
+  int64_t info_time = INT64_MIN;
 };
 
 // Whether a machine has sent nothing for longer than agents keep ticks, if

@@ -29,6 +29,9 @@ constexpr size_t kMaxProgress = 1000;
 // that it needs no definitions that the store has retired.
 constexpr absl::Duration kLongestTurn = absl::Minutes(1);
 constexpr int64_t kNone = INT64_MAX;
+// In milliseconds: less than the five minutes after which Prometheus takes a
+// series without samples for ended.
+constexpr int64_t kInfoInterval = 60'000;
 
 std::vector<absl::Duration> IntervalsOf(const Directory& directory,
                                         const std::string& machine) {
@@ -49,16 +52,28 @@ absl::Status Stopping() { return absl::CancelledError("stopping"); }
 class ExportShard::Machine : public UnexportedSink {
  public:
   Machine(ExportShard* shard, const std::string& name, Labels labels,
-          const PathSet* paths)
+          std::string info, const PathSet* paths)
       : shard_(*shard),
         name_(name),
         labels_(std::move(labels)),
+        info_(std::move(info)),
         intervals_(IntervalsOf(shard->store_.directory(), name)),
         end_(shard->clock_.Monotonic() + kLongestTurn),
         encoder_(name, labels_, paths, &shard->schemas_, shard->raw()) {}
 
   MachineEncoder& encoder() { return encoder_; }
   const std::vector<absl::Duration>& intervals() const { return intervals_; }
+  // Adds the series fleetperf_machine_info: a sample for each minute in which
+  // there were some of the machine, and one at the newest.
+  absl::Status AddInfo() {
+    if (activity_ == nullptr) return absl::OkStatus();
+    const int64_t newest = absl::ToUnixMillis(activity_->newest);
+    if (newest > activity_->info_time) {
+      activity_->info_time = newest;
+      infos_.push_back({newest, 1});
+    }
+    return shard_.Add(info_, infos_);
+  }
   // Whether the sink ends the read, which is to go on later.
   bool is_over() const { return is_over_; }
 
@@ -70,11 +85,13 @@ class ExportShard::Machine : public UnexportedSink {
   absl::Status BeginFrame(const Frame& frame, uint32_t first_new) override {
     RETURN_IF_ERROR(CheckTurn());
     NoteActivity(frame);
+    frame_ = &frame;
     encoder_.BeginFrame(frame, first_new);
     return absl::OkStatus();
   }
   absl::Status AddTicks(uint32_t begin, uint32_t end) override {
     RETURN_IF_ERROR(CheckTurn());
+    for (uint32_t tick = begin; tick < end; ++tick) NoteInfo(tick);
     return encoder_.AddTicks(begin, end,
                              [this](absl::string_view labels,
                                     absl::Span<const ExportSample> samples) {
@@ -112,10 +129,19 @@ class ExportShard::Machine : public UnexportedSink {
                     : absl::OkStatus();
   }
 
+  void NoteInfo(uint32_t tick) {
+    const int64_t time =
+        absl::ToUnixMillis(perflib::TimeOf((*frame_->clocks)[tick]));
+    if (time < activity_->info_time + kInfoInterval) return;
+    activity_->info_time = time;
+    infos_.push_back({time, 1});
+  }
+
   void NoteActivity(const Frame& frame) {
     if (activity_ == nullptr) {
       activity_ = &shard_.active_[name_];
       activity_->labels = labels_;
+      activity_->info = info_;
       activity_->intervals = intervals_;
       activity_->shortest = frame.query->interval;
     }
@@ -128,10 +154,13 @@ class ExportShard::Machine : public UnexportedSink {
   ExportShard& shard_;
   const std::string name_;
   const Labels labels_;
+  const std::string info_;
   const std::vector<absl::Duration> intervals_;
   const absl::Duration end_;  // of the turn
   MachineEncoder encoder_;
   ActiveMachine* activity_ = nullptr;
+  const Frame* frame_ = nullptr;
+  std::vector<ExportSample> infos_;  // of fleetperf_machine_info
   uint64_t lost_ = 0;
   uint64_t samples_ = 0;
   bool is_over_ = false;
@@ -272,10 +301,12 @@ bool ExportShard::IsOwn(const std::string& machine) const {
 }
 
 absl::Status ExportShard::ExportExpected(const PathSet* paths) {
-  auto expected =
-      ExpectedSeries(options_.expectation, paths, store_.directory());
-  std::erase_if(expected,
-                [this](const auto& one) { return !IsOwn(one.first); });
+  std::map<std::string, std::string> expected;
+  for (const std::string& machine : SelectExpected(options_.machines, paths)) {
+    if (!IsOwn(machine)) continue;
+    expected[machine] = ExpectedSeries(options_.machines, machine,
+                                       store_.directory().LabelsOf(machine));
+  }
   ExportSample sample{.unix_millis = absl::ToUnixMillis(clock_.Now()),
                       .value = 1};
   for (const auto& [machine, labels] : expected) {
@@ -295,6 +326,9 @@ absl::Status ExportShard::ExportExpected(const PathSet* paths) {
 }
 
 void ExportShard::Forget() {
+  if (request_.series() > 0 || !progress_.empty()) {
+    for (auto& [name, activity] : active_) activity.info_time = INT64_MIN;
+  }
   request_.Clear();
   progress_.clear();
   found_lost_ = 0;
@@ -304,9 +338,11 @@ void ExportShard::Forget() {
 
 absl::Status ExportShard::Export(const std::string& name,
                                  const PathSet* paths) {
-  const Labels labels = store_.directory().LabelsOf(name);
-  RETURN_IF_ERROR(EndRelabelled(name, labels, paths));
-  Machine machine(this, name, labels, paths);
+  const Labels own = store_.directory().LabelsOf(name);
+  const Labels labels = LabelsOfValues(options_.machines, name, own);
+  const std::string info = InfoSeries(options_.machines, name, own);
+  RETURN_IF_ERROR(EndRelabelled(name, labels, info, paths));
+  Machine machine(this, name, labels, info, paths);
   request_.BeginMachine();
   const absl::Status read = store_.ReadUnexported(
       {.machine = name,
@@ -321,10 +357,12 @@ absl::Status ExportShard::Export(const std::string& name,
        .intervals = machine.intervals()},
       &machine);
   const int64_t received = std::exchange(received_, kNone);
-  if (read.ok() || !not_sent_.ok() || absl::IsCancelled(read)) {
+  if (read.ok()) return machine.AddInfo();
+  if (!not_sent_.ok() || absl::IsCancelled(read)) {
     return not_sent_.ok() ? read : not_sent_;
   }
   left_ = std::min(left_, received);
+  RETURN_IF_ERROR(machine.AddInfo());
   if (machine.is_over() && absl::IsAborted(read)) {
     is_any_left_ = true;
     return absl::OkStatus();
@@ -364,22 +402,36 @@ absl::Status ExportShard::EndSilent(absl::Duration start,
 
 absl::Status ExportShard::EndRelabelled(const std::string& machine,
                                         const Labels& labels,
+                                        const std::string& info,
                                         const PathSet* paths) {
   const auto active = active_.find(machine);
-  if (active == active_.end() || active->second.labels == labels) {
+  if (active == active_.end()) return absl::OkStatus();
+  ActiveMachine& activity = active->second;
+  if (activity.labels != labels) {
+    RETURN_IF_ERROR(End(machine, activity, paths));
+  } else if (activity.info != info) {
+    RETURN_IF_ERROR(EndInfo(activity));
+  } else {
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(End(machine, active->second, paths));
   RETURN_IF_ERROR(Flush());
-  active->second.labels = labels;
+  activity.labels = labels;
+  activity.info = info;
   return absl::OkStatus();
+}
+
+absl::Status ExportShard::EndInfo(const ActiveMachine& activity) {
+  const ExportSample end = {absl::ToUnixMillis(activity.newest) + 1,
+                            StaleMarker()};
+  request_.BeginMachine();
+  return Add(activity.info, {&end, 1});
 }
 
 absl::Status ExportShard::End(const std::string& machine,
                               const ActiveMachine& activity,
                               const PathSet* paths) {
+  RETURN_IF_ERROR(EndInfo(activity));
   MachineEncoder encoder(machine, activity.labels, paths, &schemas_, raw());
-  request_.BeginMachine();
   const absl::Status read = ReadLastTicks(
       machine, activity, &store_, [this] { return IsStopping(); }, &encoder);
   if (absl::IsCancelled(read)) return read;

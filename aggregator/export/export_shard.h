@@ -9,7 +9,7 @@
 // The series of a machine end with staleness markers once nothing has arrived
 // of it for six minutes, or longer than its intervals explain, once it was
 // forgotten, or when its labels change. Each pass also sends a value of the
-// series of each expected machine (expected_series.h).
+// series of each expected machine (machine_series.h).
 
 #ifndef FLEETPERF_AGGREGATOR_EXPORT_EXPORT_SHARD_H_
 #define FLEETPERF_AGGREGATOR_EXPORT_EXPORT_SHARD_H_
@@ -28,9 +28,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "aggregator/export/active_machine.h"
-#include "aggregator/export/expected_series.h"
 #include "aggregator/export/exported_schema.h"
 #include "aggregator/export/machine_encoder.h"
+#include "aggregator/export/machine_series.h"
 #include "aggregator/export/raw_epochs.h"
 #include "aggregator/export/remote_write_client.h"
 #include "aggregator/export/write_request.h"
@@ -62,7 +62,7 @@ class ExportShard {
     std::vector<std::string> paths;  // empty: all counters
     bool raw = false;                // whether raw series are sent, too
     absl::Duration interval;         // between two looks at the store
-    Expectation expectation;
+    ExportedMachines machines;
     size_t number = 0;  // of `count` shards
     size_t count = 1;
     // Of one machine, before others get their turns.
@@ -93,9 +93,11 @@ class ExportShard {
   // Ends the series of machines that have gone by the start of a pass, and
   // sends the request.
   absl::Status EndSilent(absl::Duration start, const PathSet* paths);
-  // Ends the series of a machine if it has other labels now.
+  // Ends the series of a machine whose labels are others now.
   absl::Status EndRelabelled(const std::string& machine, const Labels& labels,
-                             const PathSet* paths);
+                             const std::string& info, const PathSet* paths);
+  // Ends the series fleetperf_machine_info.
+  absl::Status EndInfo(const ActiveMachine& activity);
   absl::Status End(const std::string& machine, const ActiveMachine& activity,
                    const PathSet* paths);
   absl::Status Add(absl::string_view labels,

@@ -5,7 +5,7 @@
 
 namespace fleetperf::aggregator {
 
-Exporter::Exporter(const ExportConfig& config, const Expectation& expectation,
+Exporter::Exporter(const ExportConfig& config, const ExportedMachines& machines,
                    Store* store, const Clock* clock) {
   const auto count = static_cast<size_t>(config.shards);
   for (size_t number = 0; number < count; ++number) {
@@ -14,7 +14,7 @@ Exporter::Exporter(const ExportConfig& config, const Expectation& expectation,
                              .paths = config.paths,
                              .raw = config.raw,
                              .interval = config.interval,
-                             .expectation = expectation,
+                             .machines = machines,
                              .number = number,
                              .count = count},
         store, clock));

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "aggregator/engine/engine_target.h"
-#include "aggregator/export/expected_series.h"
 #include "aggregator/export/export_shard.h"
+#include "aggregator/export/machine_series.h"
 #include "aggregator/store/store.h"
 #include "base/os/clock.h"
 
@@ -19,8 +19,10 @@ namespace fleetperf::aggregator {
 struct ExportConfig {
   EngineTarget target;
   std::vector<std::string> paths;  // empty: all counters
-  bool raw = false;                // whether raw series are sent, too
-  int64_t shards = 4;              // each sends one request at a time
+  // The labels of machines that all their series have.
+  std::vector<std::string> labels;
+  bool raw = false;    // whether raw series are sent, too
+  int64_t shards = 4;  // each sends one request at a time
   absl::Duration interval =
       absl::Seconds(10);  // between two looks at the store
 };
@@ -29,7 +31,7 @@ struct ExportConfig {
 class Exporter {
  public:
   // The store must keep cursors. The pointers must outlive the exporter.
-  Exporter(const ExportConfig& config, const Expectation& expectation,
+  Exporter(const ExportConfig& config, const ExportedMachines& machines,
            Store* store, const Clock* clock);
   ~Exporter();
 

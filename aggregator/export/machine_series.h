@@ -1,34 +1,52 @@
-// The series fleetperf_machine_expected, which alerts compare with
-// fleetperf_agent_connected: a machine is missing if no aggregator exports the
-// latter.
+// The series that tell of machines. Their value is always 1:
+//
+//   fleetperf_machine_info      of each machine that sends samples: has the
+//                               machine's labels, which rules and panels join
+//                               on machine
+//   fleetperf_machine_expected  of each machine that the configuration expects,
+//                               connected or not: a machine is missing if no
+//                               aggregator exports fleetperf_agent_connected
+//
+// They have the aggregator's name, because several may know a machine.
 
-#ifndef FLEETPERF_AGGREGATOR_EXPORT_EXPECTED_SERIES_H_
-#define FLEETPERF_AGGREGATOR_EXPORT_EXPECTED_SERIES_H_
+#ifndef FLEETPERF_AGGREGATOR_EXPORT_MACHINE_SERIES_H_
+#define FLEETPERF_AGGREGATOR_EXPORT_MACHINE_SERIES_H_
 
 #include <functional>
-#include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "aggregator/query/resolver.h"
-#include "aggregator/samples/directory.h"
+#include "aggregator/samples/labels.h"
 
 namespace fleetperf::aggregator {
 
-// What an aggregator expects.
-struct Expectation {
-  std::string aggregator;  // its name, which keeps series of several apart
-  // Returns the canonical names of the machines. Thread-safe. Empty: none.
-  std::function<std::set<std::string>()> machines = nullptr;
+// What the configuration says of machines.
+struct ExportedMachines {
+  std::string aggregator;  // its name
+  // The labels of machines that all their series have.
+  std::vector<std::string> copied_labels = {};
+  // Returns the canonical names of the expected machines. Thread-safe. Empty:
+  // none.
+  std::function<std::set<std::string>()> expected = nullptr;
 };
 
-// Returns the labels, as EncodeLabels returns them, of the series of each
-// expected machine that `paths` select (null: of all), by machine. The value of
-// each series is 1, whether the machine is connected or not.
-std::map<std::string, std::string> ExpectedSeries(
-    const Expectation& expectation, const PathSet* paths,
-    const Directory& directory);
+// Returns the labels that all series of values of a machine have. `own` are its
+// labels.
+Labels LabelsOfValues(const ExportedMachines& machines,
+                      const std::string& machine, const Labels& own);
+
+// Return the labels of the series of a machine, as EncodeLabels returns them.
+std::string InfoSeries(const ExportedMachines& machines,
+                       const std::string& machine, const Labels& own);
+std::string ExpectedSeries(const ExportedMachines& machines,
+                           const std::string& machine, const Labels& own);
+
+// Returns the expected machines that `paths` select; null: all.
+std::set<std::string> SelectExpected(const ExportedMachines& machines,
+                                     const PathSet* paths);
 
 }  // namespace fleetperf::aggregator
 
-#endif  // FLEETPERF_AGGREGATOR_EXPORT_EXPECTED_SERIES_H_
+#endif  // FLEETPERF_AGGREGATOR_EXPORT_MACHINE_SERIES_H_

@@ -216,8 +216,8 @@ void MakeUnique(const std::vector<perflib::CounterRegistration>& counters,
 // Labels that the export, Prometheus and its rules set themselves.
 bool IsReserved(absl::string_view name) {
   constexpr absl::string_view kReserved[] = {
-      "alertname", "alertstate", "instance", "instance_index",
-      "job",       "le",         "machine",  "quantile"};
+      "aggregator", "alertname", "alertstate", "instance", "instance_index",
+      "job",        "le",        "machine",    "quantile"};
   return absl::StartsWith(name, "__") ||
          std::find(std::begin(kReserved), std::end(kReserved), name) !=
              std::end(kReserved);
@@ -288,8 +288,10 @@ std::vector<Metric> MetricsOf(
   return metrics;
 }
 
-Labels MachineLabels(absl::string_view machine, const Labels& own) {
+Labels MachineLabels(absl::string_view machine, const Labels& own,
+                     const std::vector<std::string>* copied) {
   Labels labels = {{"machine", ValidUtf8(machine)}};
+  std::vector<std::string> unwanted;
   // Names that need no change come first, so that they keep their names.
   for (const bool is_changed : {false, true}) {
     for (const auto& [name, value] : own) {
@@ -299,9 +301,13 @@ Labels MachineLabels(absl::string_view machine, const Labels& own) {
       for (int i = 2; labels.contains(unique); ++i) {
         unique = absl::StrCat(valid, "_", i);
       }
+      if (copied != nullptr && !Contains(*copied, name)) {
+        unwanted.push_back(unique);
+      }
       labels.emplace(std::move(unique), ValidUtf8(value));
     }
   }
+  for (const std::string& name : unwanted) labels.erase(name);
   return labels;
 }
 

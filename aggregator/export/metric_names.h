@@ -41,9 +41,11 @@ std::string WordsWithoutUnit(const perflib::CounterRegistration& counter);
 // refuse.
 std::string ValidUtf8(absl::string_view text);
 
-// Returns the labels that all series of a machine have: its name, and its own
-// labels under names that are valid and not reserved. All texts are UTF-8.
-Labels MachineLabels(absl::string_view machine, const Labels& own);
+// Returns the label of a machine's name, and its own labels under names that
+// are valid and not reserved. `copied`, if not null, are the names of the own
+// labels that are wanted. All texts are UTF-8.
+Labels MachineLabels(absl::string_view machine, const Labels& own,
+                     const std::vector<std::string>* copied = nullptr);
 
 // Returns all labels of a series, the metric's name among them.
 // `machine_labels` comes from MachineLabels. `instance` is std::nullopt in a

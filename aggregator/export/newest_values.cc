@@ -62,10 +62,7 @@ class MachineRead {
  public:
   MachineRead(const NewestValuesRequest& request, Store* store,
               ExportedSchemas* schemas)
-      : request_(request),
-        store_(*store),
-        schemas_(*schemas),
-        labels_(store->directory().LabelsOf(request.machine)) {}
+      : request_(request), store_(*store), schemas_(*schemas) {}
 
   absl::Status Read() {
     std::vector<LastTick> ticks =
@@ -86,7 +83,8 @@ class MachineRead {
 
  private:
   absl::Status Read(const Group& group) {
-    SeriesEncoder encoder(request_.machine, labels_, request_.paths, &schemas_);
+    SeriesEncoder encoder(request_.machine, request_.labels, request_.paths,
+                          &schemas_);
     const absl::Time first_new =
         group.first - group.interval * kMaxIntervalsApart;
     return store_.Read(
@@ -152,7 +150,6 @@ class MachineRead {
   const NewestValuesRequest& request_;
   Store& store_;
   ExportedSchemas& schemas_;
-  const Labels labels_;
   NewestValues newest_;
   size_t bytes_ = 0;  // of newest_, about
 };

@@ -13,12 +13,14 @@
 #include "aggregator/export/write_request.h"
 #include "aggregator/query/query_context.h"
 #include "aggregator/query/resolver.h"
+#include "aggregator/samples/labels.h"
 #include "aggregator/store/store.h"
 
 namespace fleetperf::aggregator {
 
 struct NewestValuesRequest {
   std::string machine;
+  Labels labels;                   // of all series
   absl::Time oldest;               // older values are left out
   const PathSet* paths = nullptr;  // that select counters; null: all
   QueryMeter* meter = nullptr;     // counts what is read; required

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -76,7 +77,7 @@ class FleetScrape {
       if (request_.on_left_out) request_.on_left_out(machine, status);
     }
     if (left_out_ > 0 && left_out_ == machines) return error_;
-    RETURN_IF_ERROR(AddExpected());
+    RETURN_IF_ERROR(AddMachineSeries());
     if (!beyond_share_.empty()) {
       text_.AddLeftOut(beyond_share_, "beyond the share of its certificate");
     }
@@ -90,12 +91,15 @@ class FleetScrape {
   absl::Status Add(const std::string& machine) {
     ASSIGN_OR_RETURN(
         const NewestValues values,
-        ReadNewestValues({.machine = machine,
-                          .oldest = request_.now_of(machine) - kOldestScraped,
-                          .paths = paths_,
-                          .meter = &meter_,
-                          .max_bytes = request_.max_machine_bytes},
-                         &store_, &schemas_));
+        ReadNewestValues(
+            {.machine = machine,
+             .labels = LabelsOfValues(request_.machines, machine,
+                                      store_.directory().LabelsOf(machine)),
+             .oldest = request_.now_of(machine) - kOldestScraped,
+             .paths = paths_,
+             .meter = &meter_,
+             .max_bytes = request_.max_machine_bytes},
+            &store_, &schemas_));
     size_t& bytes_of_holder = bytes_of_[store_.directory().HolderOf(machine)];
     const size_t bytes = TextBytes(values);
     if (bytes > max_holder_bytes_ - bytes_of_holder) {
@@ -108,16 +112,26 @@ class FleetScrape {
                        "/metrics?path=\\Memory\\*"));
     }
     bytes_of_holder += bytes;
+    if (!values.empty()) with_values_.insert(machine);
     return AddToText(values);
   }
 
-  absl::Status AddExpected() {
+  absl::Status AddMachineSeries() {
+    const Directory& directory = store_.directory();
     NewestValues values;
-    for (auto& [machine, labels] :
-         ExpectedSeries(request_.expectation, paths_, store_.directory())) {
-      values[labels] = {
+    const auto add = [&](const std::string& machine, std::string series) {
+      values[std::move(series)] = {
           .unix_millis = absl::ToUnixMillis(request_.now_of(machine)),
           .value = 1};
+    };
+    for (const std::string& machine : with_values_) {
+      add(machine,
+          InfoSeries(request_.machines, machine, directory.LabelsOf(machine)));
+    }
+    for (const std::string& machine :
+         SelectExpected(request_.machines, paths_)) {
+      add(machine, ExpectedSeries(request_.machines, machine,
+                                  directory.LabelsOf(machine)));
     }
     return AddToText(values);
   }
@@ -137,6 +151,7 @@ class FleetScrape {
   Exposition text_;
   ExportedSchemas schemas_;
   absl::flat_hash_map<std::string, size_t> bytes_of_;  // by holder
+  std::set<std::string> with_values_;                  // machines
   std::vector<std::string> beyond_share_;
   size_t left_out_ = 0;
   absl::Status error_;

@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "aggregator/export/expected_series.h"
 #include "aggregator/export/exposition.h"
+#include "aggregator/export/machine_series.h"
 #include "aggregator/query/cancellation.h"
 #include "aggregator/query/query_context.h"
 #include "aggregator/store/store.h"
@@ -38,7 +38,7 @@ struct ScrapeRequest {
   IsCancelled is_cancelled = nullptr;
   size_t max_bytes = kMaxScrape;
   size_t max_machine_bytes = kMaxScrapeOfMachine;
-  Expectation expectation = {};
+  ExportedMachines machines = {};
   // Called with each machine that is left out, because it or its certificate's
   // machines have more bytes or the store returns an error, and that error. May
   // be empty.
@@ -46,13 +46,13 @@ struct ScrapeRequest {
       on_left_out = nullptr;
 };
 
-// Returns the newest value of each selected series, and the series of expected
-// machines: names, labels and values are those of the export. If the text has
-// more bytes than `max_bytes`, machines beyond the share of their certificate
-// are left out, and the text says so. Returns OutOfRange, with the next step,
-// if that is not enough; ResourceExhausted if too many samples must be read;
-// InvalidArgument if a path is not valid; and the last error if all selected
-// machines are left out.
+// Returns the newest value of each selected series, and the series that tell
+// of machines: names, labels and values are those of the export. If the text
+// has more bytes than `max_bytes`, machines beyond the share of their
+// certificate are left out, and the text says so. Returns OutOfRange, with the
+// next step, if that is not enough; ResourceExhausted if too many samples must
+// be read; InvalidArgument if a path is not valid; and the last error if all
+// selected machines are left out.
 absl::StatusOr<Exposition> Scrape(const ScrapeRequest& request, Store* store);
 
 }  // namespace fleetperf::aggregator

@@ -18,10 +18,10 @@ bool NeedsLast(const ExportedCounter& counter) {
 
 }  // namespace
 
-SeriesEncoder::SeriesEncoder(std::string machine, const Labels& labels,
+SeriesEncoder::SeriesEncoder(std::string machine, Labels labels,
                              const PathSet* paths, ExportedSchemas* schemas)
     : machine_(std::move(machine)),
-      machine_labels_(MachineLabels(machine_, labels)),
+      machine_labels_(std::move(labels)),
       paths_(paths),
       path_numbers_(paths != nullptr ? paths->NumbersFor(machine_)
                                      : std::vector<size_t>()),

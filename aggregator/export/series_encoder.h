@@ -34,8 +34,9 @@ namespace fleetperf::aggregator {
 // Thread-compatible.
 class SeriesEncoder {
  public:
-  // `paths` select counters; null: all. The pointers must outlive the encoder.
-  SeriesEncoder(std::string machine, const Labels& labels, const PathSet* paths,
+  // `labels` are those of all series. `paths` select counters; null: all. The
+  // pointers must outlive the encoder.
+  SeriesEncoder(std::string machine, Labels labels, const PathSet* paths,
                 ExportedSchemas* schemas);
 
   // For an UnexportedRequest.

@@ -95,7 +95,7 @@ absl::Status SendValues(const MetricsParts& parts, const HttpRequest& request,
            .format = format,
            .now_of = parts.now_of,
            .is_cancelled = caller.is_cancelled,
-           .expectation = parts.expectation,
+           .machines = parts.machines,
            .on_left_out =
                [&](const std::string& machine, const absl::Status& error) {
                  LogLeftOut(machine, error, log);

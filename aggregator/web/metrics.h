@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "aggregator/export/expected_series.h"
+#include "aggregator/export/machine_series.h"
 #include "aggregator/export/exposition.h"
 #include "aggregator/query/query_context.h"
 #include "aggregator/services/admission.h"
@@ -29,7 +29,7 @@ struct MetricsParts {
   MachineNow now_of;
   CallerQuota* quota = nullptr;         // a scrape counts as a query
   std::vector<std::string> paths = {};  // of scrapes without any; empty: all
-  Expectation expectation = {};
+  ExportedMachines machines = {};
 };
 
 // Thread-safe.

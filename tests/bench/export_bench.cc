@@ -49,7 +49,8 @@ class Sink : public aggregator::UnexportedSink {
  public:
   Sink(const std::string& machine, Steps steps,
        aggregator::ExportedSchemas* schemas, aggregator::RawEpochs* raw)
-      : encoder(machine, {}, nullptr, schemas, raw), steps_(steps) {}
+      : encoder(machine, {{"machine", machine}}, nullptr, schemas, raw),
+        steps_(steps) {}
 
   void Begin(absl::Time, uint64_t) override {}
   absl::Status BeginFrame(const aggregator::Frame& frame,

@@ -120,13 +120,13 @@ class ExportShardTest : public ::testing::Test {
         ExportShard::Options{.target = {.url = server_.url()},
                              .raw = raw,
                              .interval = kInterval,
-                             .expectation = {.aggregator = "agg-1",
-                                             .machines =
-                                                 [this] {
-                                                   absl::MutexLock lock(
-                                                       &mutex_);
-                                                   return expected_;
-                                                 }},
+                             .machines = {.aggregator = "agg-1",
+                                          .copied_labels = {"role"},
+                                          .expected =
+                                              [this] {
+                                                absl::MutexLock lock(&mutex_);
+                                                return expected_;
+                                              }},
                              .samples_of_turn = samples_of_turn_},
         &troubled_, &clock_);
   }
@@ -164,8 +164,8 @@ TEST_F(ExportShardTest, SendsAgainUntilTheEngineHasTheSamples) {
     clock_.Advance(kRetryAfter);
   }
   clock_.AwaitWaiting(kInterval);
-  // Two queue lengths, and a rate.
-  EXPECT_EQ(shard_->counts().samples, 3);
+  // Two queue lengths, a rate, and the info of the machine at both ticks.
+  EXPECT_EQ(shard_->counts().samples, 5);
   EXPECT_EQ(shard_->counts().requests, 1);
   EXPECT_EQ(shard_->counts().lag, absl::ZeroDuration());
   auto requests = server_.requests();
@@ -176,7 +176,7 @@ TEST_F(ExportShardTest, SendsAgainUntilTheEngineHasTheSamples) {
   AddTick(3);
   Start();
   clock_.AwaitWaiting(kInterval);
-  EXPECT_EQ(shard_->counts().samples, 2);
+  EXPECT_EQ(shard_->counts().samples, 3);
   EXPECT_EQ(server_.requests().size(), 4);
 }
 
@@ -185,8 +185,8 @@ TEST_F(ExportShardTest, SendsRawSeriesIfAskedTo) {
   Start(/*raw=*/true);
   clock_.AwaitWaiting(kInterval);
   // A queue length; then both counters, the presence, three clocks and the
-  // epoch.
-  EXPECT_EQ(shard_->counts().samples, 1 + 7);
+  // epoch; then the info.
+  EXPECT_EQ(shard_->counts().samples, 1 + 7 + 1);
   const auto requests = server_.requests();
   ASSERT_EQ(requests.size(), 1);
   EXPECT_TRUE(absl::StrContains(Uncompress(requests[0].body),
@@ -194,15 +194,16 @@ TEST_F(ExportShardTest, SendsRawSeriesIfAskedTo) {
 }
 
 TEST_F(ExportShardTest, RefusedSamplesDoNotHoldUpLaterOnes) {
-  server_.Answer({.status = 400});
+  // Both series, then each.
+  for (int i = 0; i < 3; ++i) server_.Answer({.status = 400});
   AddTick(1);
   Start();
   clock_.AwaitWaiting(kInterval);
-  EXPECT_EQ(shard_->counts().refused, 1);
+  EXPECT_EQ(shard_->counts().refused, 2);
   AddTick(2);
   clock_.Advance(kInterval);
   clock_.AwaitWaiting(kInterval);
-  EXPECT_EQ(shard_->counts().samples, 2);
+  EXPECT_EQ(shard_->counts().samples, 3);
   EXPECT_EQ(shard_->counts().failures, 0);
 }
 
@@ -211,7 +212,7 @@ TEST_F(ExportShardTest, OneRefusedSeriesDropsNoOther) {
   other.Ticks(1, 1, {{other.Disk("C:"), 5}, {other.Disk("D:"), 6}});
   EXPECT_OK(other.Send(clock_.Now()));
   AddTick(1);
-  // All; web-1; web-2; one of its disks, and the other one.
+  // All; web-1; web-2; one of its disks, and the other one with the info.
   for (const int status : {400, 204, 400, 400, 204}) {
     server_.Answer({.status = status});
   }
@@ -219,7 +220,7 @@ TEST_F(ExportShardTest, OneRefusedSeriesDropsNoOther) {
   clock_.AwaitWaiting(kInterval);
   EXPECT_EQ(server_.requests().size(), 5);
   EXPECT_EQ(shard_->counts().refused, 1);
-  EXPECT_EQ(shard_->counts().samples, 2);
+  EXPECT_EQ(shard_->counts().samples, 4);
   EXPECT_EQ(shard_->counts().requests, 2);
   // The refused sample is not sent again.
   clock_.Advance(kInterval);
@@ -242,11 +243,11 @@ TEST_F(ExportShardTest, MachinesOvertakeOneThatTheEngineFailsWith) {
   clock_.Advance(kRetryAfter);
   clock_.AwaitWaiting(kInterval);
   EXPECT_EQ(shard_->counts().failures, 2);
-  EXPECT_EQ(shard_->counts().samples, 1);
+  EXPECT_EQ(shard_->counts().samples, 2);
   EXPECT_EQ(shard_->counts().lag, kRetryAfter);
   clock_.Advance(kInterval);
   clock_.AwaitWaiting(kInterval);
-  EXPECT_EQ(shard_->counts().samples, 2);
+  EXPECT_EQ(shard_->counts().samples, 4);
   const auto requests = server_.requests();
   ASSERT_EQ(requests.size(), 4);
   EXPECT_EQ(requests[1].body, requests[3].body);
@@ -262,11 +263,12 @@ TEST_F(ExportShardTest, MachinesTakeTurns) {
   troubled_.is_slow = true;
   Start();
   clock_.AwaitWaiting(kInterval);
-  // A queue length of each machine, then the other ticks of web-1 one by one.
+  // A queue length of each machine, then the other ticks of web-1 one by one;
+  // the info is at each tick.
   const auto requests = server_.requests();
   ASSERT_EQ(requests.size(), 3);
   EXPECT_TRUE(absl::StrContains(Uncompress(requests[0].body), "web-2"));
-  EXPECT_EQ(shard_->counts().samples, 2 + 2 + 2);
+  EXPECT_EQ(shard_->counts().samples, 2 + 2 + 2 + 4);
   EXPECT_EQ(shard_->counts().lag, absl::ZeroDuration());
   EXPECT_EQ(shard_->counts().failures, 0);
 }
@@ -287,7 +289,8 @@ TEST_F(ExportShardTest, MachinesWithManySamplesTakeTurns) {
   EXPECT_TRUE(absl::StrContains(first, "web-1"));
   EXPECT_TRUE(absl::StrContains(first, "web-2"));
   EXPECT_FALSE(absl::StrContains(Uncompress(requests[1].body), "web-2"));
-  EXPECT_EQ(shard_->counts().samples, 3 + 1 + 4);
+  // The info is at the first tick of each machine, and at the end of each turn.
+  EXPECT_EQ(shard_->counts().samples, 3 + 1 + 4 + 4);
   EXPECT_EQ(shard_->counts().failures, 0);
 }
 
@@ -306,9 +309,9 @@ TEST_F(ExportShardTest, MarkersAreJustAfterTheLastTickOfTheirQuery) {
   clock_.AwaitWaiting(kInterval);
   const auto requests = server_.requests();
   ASSERT_EQ(requests.size(), 2);
-  // Two counters of the disk, and one of the memory.
+  // Two counters of the disk, one of the memory, and the info.
   EXPECT_THAT(EndTimes(requests[1].body),
-              ::testing::UnorderedElementsAre(3001, 3001, 1501));
+              ::testing::UnorderedElementsAre(3001, 3001, 1501, 3001));
 }
 
 TEST_F(ExportShardTest, SamplesAreNotSentAgainIfOnlyTheirProgressIsNotStored) {
@@ -382,6 +385,47 @@ TEST_F(ExportShardTest, SeriesEndWithTheirLabels) {
   EXPECT_FALSE(absl::StrContains(Uncompress(requests[1].body), "role"));
   EXPECT_FALSE(HasEnd(requests[2].body));
   EXPECT_TRUE(absl::StrContains(Uncompress(requests[2].body), "role"));
+}
+
+// Only fleetperf_machine_info has labels that are not copied.
+TEST_F(ExportShardTest, SeriesGoOnWhenOtherLabelsChange) {
+  const auto set_rack = [&](const std::string& rack) {
+    store_->SetLabelRules(LabelRules(
+        {{.machines = {perflib::Pattern("*")}, .labels = {{"rack", rack}}}}));
+  };
+  set_rack("r1");
+  AddTick(1);
+  Start();
+  clock_.AwaitWaiting(kInterval);
+  set_rack("r2");
+  AddTick(2);
+  clock_.Advance(kInterval);
+  clock_.AwaitWaiting(kInterval);
+  const auto requests = server_.requests();
+  ASSERT_EQ(requests.size(), 3);
+  const std::string first = Uncompress(requests[0].body);
+  EXPECT_TRUE(absl::StrContains(first, "fleetperf_machine_info"));
+  EXPECT_TRUE(absl::StrContains(first, "r1"));
+  EXPECT_FALSE(HasEnd(requests[0].body));
+  EXPECT_TRUE(absl::StrContains(Uncompress(requests[1].body), "r1"));
+  EXPECT_THAT(EndTimes(requests[1].body), ::testing::ElementsAre(1001));
+  EXPECT_TRUE(absl::StrContains(Uncompress(requests[2].body), "r2"));
+  EXPECT_FALSE(HasEnd(requests[2].body));
+}
+
+// So that values of earlier times, too, can be joined with it.
+TEST_F(ExportShardTest, InfoHasASampleForEachMinute) {
+  agent_.Ticks(1, 301, {{disk_, 5}});
+  ASSERT_OK(agent_.Send(clock_.Now()));
+  Start();
+  clock_.AwaitWaiting(kInterval);
+  // 301 queue lengths and 300 rates; the info at 1, 61, ..., 301 s.
+  EXPECT_EQ(shard_->counts().samples, 301 + 300 + 6);
+  agent_.Ticks(302, 303, {{disk_, 5}});
+  ASSERT_OK(agent_.Send(clock_.Now()));
+  clock_.Advance(kInterval);
+  clock_.AwaitWaiting(kInterval);
+  EXPECT_EQ(shard_->counts().samples, 301 + 300 + 6 + 4 + 1);
 }
 
 TEST_F(ExportShardTest, SeriesOfASilentMachineEnd) {

@@ -135,6 +135,7 @@ TEST(MetricsOf, DiffersForAllCountersOnLinux) {
 TEST(MetricsOf, YieldsTheNamesInDashboardAndRules) {
   std::set<std::string> known = {
       "fleetperf_machine_expected",           // of no counter
+      "fleetperf_machine_info",               // of no counter
       "fleetperf_scrape_machines_left_out"};  // of the scrape itself
   for (const auto& countersets : {LinuxCountersets(), OwnCountersets()}) {
     for (const auto& counterset : countersets) {
@@ -215,6 +216,17 @@ TEST(MachineLabels, HaveValidNamesThatAreNotReserved) {
                   Pair("machine_instance", "i"), Pair("machine_job", "j"),
                   Pair("machine_machine", "m"), Pair("machine___name__", "n"),
                   Pair("machine_1st", "o"), Pair("gru00f6u00dfe", "p")));
+}
+
+TEST(MachineLabels, AreThoseThatAreCopied) {
+  const std::vector<std::string> copied = {"role", "rack-row", "missing"};
+  EXPECT_THAT(
+      MachineLabels("host-1",
+                    {{"role", "web"}, {"rack-row", "b"}, {"rack_row", "c"}},
+                    &copied),
+      // As without a choice.
+      UnorderedElementsAre(Pair("machine", "host-1"), Pair("role", "web"),
+                           Pair("rack_row_2", "b")));
 }
 
 TEST(SeriesLabels, NameTheInstance) {

@@ -38,7 +38,7 @@ class ScrapeTest : public ::testing::Test {
  protected:
   // Returns the answer to a scrape `now` seconds after kStart. The series of
   // each metric are sorted: only metrics have an order.
-  std::string Text(double now, std::vector<std::string> paths = {}) {
+  std::string WholeText(double now, std::vector<std::string> paths = {}) {
     request_.paths = std::move(paths);
     request_.now_of = [now](const std::string&) { return At(now); };
     absl::StatusOr<Exposition> text = Scrape(request_, &*store_);
@@ -57,6 +57,16 @@ class ScrapeTest : public ::testing::Test {
       std::sort(begin, end);
       begin = std::find_if_not(end, lines.end(), is_comment);
     }
+    return absl::StrJoin(lines, "\n");
+  }
+
+  // Same without fleetperf_machine_info.
+  std::string Text(double now, std::vector<std::string> paths = {}) {
+    std::vector<std::string> lines =
+        absl::StrSplit(WholeText(now, std::move(paths)), '\n');
+    std::erase_if(lines, [](const std::string& line) {
+      return absl::StrContains(line, "fleetperf_machine_info");
+    });
     return absl::StrJoin(lines, "\n");
   }
 
@@ -264,43 +274,50 @@ TEST_F(ScrapeTest, PathsSelectCountersAndMachines) {
   EXPECT_THAT(Text(2, {"Disk"}), HasSubstr("INVALID_ARGUMENT"));
 }
 
-TEST_F(ScrapeTest, LabelsOfMachinesAreThoseOfSeries) {
-  store_->SetLabelRules(LabelRules(
-      {{.machines = {perflib::Pattern("*")}, .labels = {{"role", "db"}}}}));
+TEST_F(ScrapeTest, SeriesHaveTheCopiedLabelsOfTheirMachines) {
+  store_->SetLabelRules(
+      LabelRules({{.machines = {perflib::Pattern("*")},
+                   .labels = {{"role", "db"}, {"site", "oslo"}}}}));
   agent_.Ticks(1, 1, {{agent_.Disk("C:"), 5}});
   ASSERT_OK(agent_.Send());
+  request_.machines.copied_labels = {"role"};
   EXPECT_THAT(Text(1), HasSubstr("{instance=\"C:\",machine=\"web-1\","
                                  "role=\"db\"} 5"));
 }
 
 // web-7 has never been connected; other aggregators may have it.
-TEST_F(ScrapeTest, HasExpectedMachinesWithTheirLabels) {
+TEST_F(ScrapeTest, TellsOfMachines) {
   store_->SetLabelRules(LabelRules(
-      {{.machines = {perflib::Pattern("web-7")}, .labels = {{"role", "db"}}}}));
+      {{.machines = {perflib::Pattern("web-1")}, .labels = {{"role", "db"}}}}));
   agent_.Ticks(1, 1, {{agent_.Disk("C:"), 5}});
   ASSERT_OK(agent_.Send());
-  request_.expectation = {.aggregator = "agg-1", .machines = [] {
-                            return std::set<std::string>{"web-1", "web-7"};
-                          }};
-  const std::string expected =
-      "# TYPE fleetperf_machine_expected gauge\n"
-      "fleetperf_machine_expected{aggregator=\"agg-1\",machine=\"web-1\"} 1 "
-      "1800000009.000\n"
-      "fleetperf_machine_expected{aggregator=\"agg-1\",machine=\"web-7\","
+  request_.machines = {
+      .aggregator = "agg-1", .copied_labels = {}, .expected = [] {
+        return std::set<std::string>{"web-1", "web-7"};
+      }};
+  const std::string of_web_1 =
+      "{aggregator=\"agg-1\",machine=\"web-1\"} 1 1800000009.000\n";
+  const std::string of_web_7 =
+      "{aggregator=\"agg-1\",machine=\"web-7\"} 1 1800000009.000\n";
+  const std::string info_of_web_1 =
+      "fleetperf_machine_info{aggregator=\"agg-1\",machine=\"web-1\","
       "role=\"db\"} 1 1800000009.000\n";
-  EXPECT_EQ(Text(9),
+  EXPECT_EQ(WholeText(9),
             absl::StrCat(kQueueType, Line("queue_length", "web-1", "C:", 5, 1),
-                         expected, "# EOF\n"));
-  EXPECT_EQ(Text(9, {"\\\\web-7\\Disk(*)\\*"}),
-            "# TYPE fleetperf_machine_expected gauge\n"
-            "fleetperf_machine_expected{aggregator=\"agg-1\",machine=\"web-7\","
-            "role=\"db\"} 1 1800000009.000\n# EOF\n");
+                         "# TYPE fleetperf_machine_expected gauge\n",
+                         "fleetperf_machine_expected", of_web_1,
+                         "fleetperf_machine_expected", of_web_7,
+                         "# TYPE fleetperf_machine_info gauge\n", info_of_web_1,
+                         "# EOF\n"));
+  EXPECT_EQ(WholeText(9, {"\\\\web-7\\Disk(*)\\*"}),
+            absl::StrCat("# TYPE fleetperf_machine_expected gauge\n",
+                         "fleetperf_machine_expected", of_web_7, "# EOF\n"));
 }
 
 TEST_F(ScrapeTest, IsBounded) {
   agent_.Ticks(1, 1, {{agent_.Disk("C:"), 5}});
   ASSERT_OK(agent_.Send());
-  request_.max_bytes = Text(1).size();
+  request_.max_bytes = WholeText(1).size();
   EXPECT_THAT(Text(1), Not(HasSubstr("OUT_OF_RANGE")));
   --request_.max_bytes;
   const std::string error = Text(1);

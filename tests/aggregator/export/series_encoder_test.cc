@@ -41,8 +41,9 @@ class Reader : public EncoderSink<SeriesEncoder> {
   Series Read() {
     series_.clear();
     ExportedSchemas schemas;
-    SeriesEncoder encoder("web-1", {{"Zone", "north"}, {"role", "db"}}, paths_,
-                          &schemas);
+    SeriesEncoder encoder(
+        "web-1", {{"machine", "web-1"}, {"Zone", "north"}, {"role", "db"}},
+        paths_, &schemas);
     ReadFrom(*store_, &encoder, [&](const CollectedQuery& query) {
       return encoder.Selects(query);
     });

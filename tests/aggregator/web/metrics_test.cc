@@ -86,17 +86,22 @@ TEST_F(MetricsTest, SendsOneOfTwoFormats) {
   const std::string text = Answer(path);
   EXPECT_THAT(text, StartsWith("HTTP/1.1 200 OK\r\nContent-Type: text/plain; "
                                "version=0.0.4; charset=utf-8\r\n"));
-  EXPECT_THAT(text,
-              HasSubstr(absl::StrCat("Content-Length: ", value.size() + 14,
-                                     "\r\n\r\n", value, "1800000001000\n")));
+  const std::string info =
+      "# TYPE fleetperf_machine_info gauge\n"
+      "fleetperf_machine_info{machine=\"web-1\"} 1 ";
+  EXPECT_THAT(
+      text, HasSubstr(absl::StrCat(
+                "Content-Length: ", value.size() + info.size() + 28, "\r\n\r\n",
+                value, "1800000001000\n", info, "1800000001000\n")));
   const std::string open_metrics = Answer(path, kPrometheus2);
   EXPECT_THAT(open_metrics,
               StartsWith("HTTP/1.1 200 OK\r\nContent-Type: "
                          "application/openmetrics-text; version=1.0.0; "
                          "charset=utf-8\r\n"));
   EXPECT_THAT(open_metrics, HasSubstr("Vary: Accept\r\n"));
-  EXPECT_THAT(open_metrics, HasSubstr(absl::StrCat("\r\n\r\n", value,
-                                                   "1800000001.000\n# EOF\n")));
+  EXPECT_THAT(open_metrics,
+              HasSubstr(absl::StrCat("\r\n\r\n", value, "1800000001.000\n",
+                                     info, "1800000001.000\n# EOF\n")));
 }
 
 TEST_F(MetricsTest, PathsReplaceThoseOfTheConfiguration) {
