@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "aggregator/export/machine_series.h"
 #include "aggregator/export/exposition.h"
+#include "aggregator/export/machine_series.h"
 #include "aggregator/query/query_context.h"
 #include "aggregator/services/admission.h"
 #include "aggregator/store/store.h"
